@@ -1,1 +1,4 @@
-pub mod gate;
+//! How does a server run where it can reach nothing but what its plan lists?
+
+pub mod init_binary;
+pub mod link;
