@@ -1,1 +1,2 @@
+pub mod egress;
 pub mod gate;

@@ -125,14 +125,22 @@ impl Addresses {
     /// # Errors
     /// None of them accepted; the reason is the last one's.
     pub async fn connect(&self, port: u16) -> Result<TcpStream, NetError> {
+        self.connect_by(port, TcpStream::connect).await
+    }
+
+    /// As [`Addresses::connect`], by another way of connecting to one address.
+    pub(crate) async fn connect_by<T, F>(
+        &self,
+        port: u16,
+        mut to_one: impl FnMut(SocketAddr) -> F,
+    ) -> Result<T, NetError>
+    where
+        F: Future<Output = io::Result<T>>,
+    {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         for to in self.to_try(port) {
-            last = match timeout(CONNECT_WITHIN, TcpStream::connect(to)).await {
-                Ok(Ok(stream)) => {
-                    // Small messages in both directions are what these connections carry.
-                    let _ = stream.set_nodelay(true);
-                    return Ok(stream);
-                }
+            last = match timeout(CONNECT_WITHIN, to_one(to)).await {
+                Ok(Ok(stream)) => return Ok(stream),
                 Ok(Err(error)) => error,
                 Err(_) => io::Error::new(io::ErrorKind::TimedOut, "no answer within 5 seconds"),
             };
