@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use pinfold_init::message::{self, MessageError};
 use pinfold_init::mux::{Mode, Mux, Opener, Stream};
 use pinfold_init::protocol::{
@@ -33,6 +32,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::program::{Argument, Ending, Program, Value};
 pub use self::running::{Exit, Handle, Input, Output, Running};
+use super::gate::Gate;
+use super::gate::GateRefused;
 use crate::failure::{Code, Failure};
 use crate::text::Shown;
 pub use pinfold_init::protocol::Facts;
@@ -48,30 +49,6 @@ const ANSWERING: Duration = Duration::from_secs(30);
 
 /// What the port of init's DNS is in a cage.
 const DNS_PORT: u16 = 53;
-
-/// A connection to the outside.
-pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
-
-/// The connection may not, or cannot, be made. Why is the gate's to record: the cage only sees a reset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("refused at the gate")]
-pub struct GateRefused;
-
-/// What decides which names and connections leave a cage.
-///
-/// Called with whatever a hostile program asked for; names are lower case, without a trailing dot, and satisfy
-/// [`pinfold_init::HostName`].
-pub trait Gate: Send + Sync + 'static {
-    /// The ports that connections may leave by; init listens on these and no others.
-    fn ports(&self) -> Vec<u16>;
-
-    /// May this name be looked up? Answered in turn, so it should decide without waiting for a network.
-    fn name(&self, name: &str) -> BoxFuture<'_, bool>;
-
-    /// Connects to this name and port, if that is allowed. At most [`MAX_CONNECTIONS`] at once.
-    fn connect(&self, name: &str, port: u16) -> BoxFuture<'_, Result<Box<dyn Duplex>, GateRefused>>;
-}
 
 /// Why the cage could not be steered.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -445,7 +422,7 @@ impl Server {
     async fn connect(&self, mut stream: Stream, name: &str, port: u16) {
         let connection = match self.connections.try_acquire() {
             Ok(permit) => self.gate.connect(name, port).await.map(|connection| (connection, permit)),
-            Err(_) => Err(GateRefused),
+            Err(_) => Err(GateRefused::new("too many connections at once")),
         };
         let open = connection.is_ok();
         if message::write(&mut stream, &Connected { open }).await.is_err() {

@@ -46,6 +46,8 @@ pub struct Limits {
 impl Limits {
     /// A document of a registry: 64 MiB, 60 s, 5 redirects.
     pub const DOCUMENT: Limits = Limits { bytes: 64 << 20, time: Duration::from_secs(60), redirects: 5 };
+    /// A package's tarball: 256 MiB, 5 minutes, 5 redirects.
+    pub const TARBALL: Limits = Limits { bytes: 256 << 20, time: Duration::from_secs(300), redirects: 5 };
 }
 
 /// The one HTTP client. Set up at the first question, since reading the certificate store takes milliseconds.

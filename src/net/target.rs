@@ -165,6 +165,15 @@ impl OperatorUrl {
         Self { url, host: self.host.clone() }
     }
 
+    /// Where a URL in a document of this host's leads: to the operator's own host within the same origin, else to
+    /// a third party's.
+    ///
+    /// # Errors
+    /// The guard refuses the URL without a look-up.
+    pub fn leads_to(&self, location: &str) -> Result<Target, UrlRefused> {
+        Target::Operator(self.clone()).redirected(location)
+    }
+
     pub(super) fn url(&self) -> &Url {
         &self.url
     }

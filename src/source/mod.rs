@@ -103,6 +103,12 @@ pub enum SourceError {
         /// Whether the user's npm has one.
         credential_held: bool,
     },
+    /// A tarball is not the one whose hash is known.
+    #[error("{package} was served with other bytes than its hash names")]
+    OtherBytes {
+        /// The package and version.
+        package: Shown,
+    },
     /// The registry's answer contradicts itself or is unreadable.
     #[error("{registry} answers nonsense: {why}")]
     Nonsense {
@@ -205,6 +211,12 @@ impl From<SourceError> for Failure {
                         "registries behind a credential are not carried yet; `npm pack` the server and mount `path:FILE.tgz`"
                     }
                 },
+            ),
+            E::OtherBytes { package } => Failure::new(
+                Code::HashMismatch,
+                format_args!("{package} was served with other bytes than its hash names"),
+                "the registry, or a proxy before it, changed the package",
+                "do not use that registry until it is explained; `npm config get registry` shows which it is",
             ),
             E::Nonsense { registry, why } => Failure::new(
                 Code::RegistryFailed,

@@ -47,6 +47,41 @@ pub async fn find(client: &Client, registries: &Registries, spec: &NpmSpec) -> R
     choose(&document, registry, spec)
 }
 
+/// The tarball of one exact version, held to the bytes the caller knows.
+///
+/// # Errors
+/// As [`find`]; and [`SourceError::OtherBytes`] where what was served is not what `integrity` names.
+pub async fn tarball(
+    client: &Client,
+    registries: &Registries,
+    name: &NpmName,
+    version: &NpmVersion,
+    integrity: Integrity,
+) -> Result<Vec<u8>, SourceError> {
+    #[derive(Deserialize)]
+    struct Version {
+        dist: Dist,
+    }
+    #[derive(Deserialize)]
+    struct Dist {
+        tarball: String,
+    }
+    let registry = registries.of(name);
+    let unreachable = |why| SourceError::Unreachable { registry: shown(registry), why };
+    let url = registry.url().child(name.as_str()).child(&version.to_string());
+    let document = client.get(url, "application/json", Limits::DOCUMENT).await.map_err(unreachable)?;
+    let document: Version = serde_json::from_slice(&document).map_err(|error| SourceError::Nonsense {
+        registry: shown(registry),
+        why: Shown::new(&format!("its document is unreadable: {error}")),
+    })?;
+    let target = registry.url().leads_to(&document.dist.tarball).map_err(|why| unreachable(why.into()))?;
+    let bytes = client.get(target, "*/*", Limits::TARBALL).await.map_err(unreachable)?;
+    if Integrity::of(&bytes) != integrity {
+        return Err(SourceError::OtherBytes { package: Shown::new(&format!("{name}@{version}")) });
+    }
+    Ok(bytes)
+}
+
 fn shown(registry: &Registry) -> Shown {
     Shown::new(&registry.to_string())
 }
