@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::SourceError;
 use super::manifest::text;
-use super::name::NpmVersion;
+use super::name::{NpmName, NpmVersion};
 use super::npm_config::{Registries, Registry};
 use super::release::{Integrity, Manifest, Origin, Release};
 use super::spec::{NpmSpec, Tag, Wanted};
