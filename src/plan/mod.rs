@@ -1,1 +1,184 @@
+//! What exactly would run?
+//!
+//! A [`Plan`] holds everything that decides it: the exact package and its whole tree by hash, the runtime, the
+//! command, the environment, the ways out, the limits. Two plans with one digest run the same thing, so a yes to a
+//! digest is a yes to all of it.
+//!
+//! Invariants: no I/O here; a plan is made by [`Plan::draw`] from parts that were each checked, or read back by
+//! [`PlanFile::check`] through the same checks; nothing that is merely told about a package ([`Facts`]) is in its
+//! digest; no credential's value is in a plan, only its name.
 
+mod argv;
+mod draw;
+mod egress;
+mod env;
+mod facts;
+mod limits;
+mod lock;
+mod name;
+mod refused;
+mod release;
+mod reserved;
+mod runtime;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+pub use argv::{Argument, ArgumentRefused, MOST_ARGUMENTS};
+pub use draw::Draft;
+pub use egress::{NotAWayOut, WayOut};
+pub use env::{EnvAsked, EnvName, EnvRefused, EnvValue, refused_names};
+pub use facts::Facts;
+pub use limits::{LimitRefused, Limits, LimitsAsked};
+pub use lock::{Lock, LockEntry, OWN_TARBALL};
+pub use name::{LocalName, NameRefused};
+pub use refused::PlanRefused;
+pub use release::{Ecosystem, Integrity, NotAnIntegrity, Origin, Released};
+pub use runtime::{Bin, Runtime, SERVER_DIR, User};
+
+use crate::digest::Digest;
+
+/// Everything that decides what runs. Immutable; known by its digest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    body: Body,
+    released: Released,
+    digest: Digest,
+    tree: Digest,
+}
+
+/// A plan as it is written: the digest is over this, in canonical JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    format: u32,
+    name: LocalName,
+    source: String,
+    ecosystem: Ecosystem,
+    package: String,
+    version: String,
+    integrity: Integrity,
+    origin: Origin,
+    lock: Digest,
+    runtime: Runtime,
+    install: Install,
+    bin: Bin,
+    argv: Vec<Argument>,
+    env: BTreeMap<EnvName, EnvValue>,
+    credentials: BTreeSet<EnvName>,
+    egress: BTreeSet<WayOut>,
+    mounts: Vec<Mount>,
+    limits: Limits,
+    user: User,
+}
+
+/// The form of [`Body`]. Another number is another Pinfold's.
+const FORMAT: u32 = 1;
+
+/// How the tree is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Install {
+    /// Whether packages' install scripts run.
+    scripts: bool,
+}
+
+/// A folder of this machine inside the cage. None can be asked for yet, so none can be in a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Mount {}
+
+/// A plan as it stands in a file: nothing is believed before [`PlanFile::check`].
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct PlanFile(Body);
+
+impl Plan {
+    /// The digest of the whole plan: what a yes is given to.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The digest of what is installed: release, lock, runtime and install options. Plans that differ in
+    /// arguments or limits only share a sealed image by it.
+    pub fn tree_digest(&self) -> Digest {
+        self.tree
+    }
+
+    /// The name the server goes by here.
+    pub fn name(&self) -> &LocalName {
+        &self.body.name
+    }
+
+    /// The exact package.
+    pub fn release(&self) -> &Released {
+        &self.released
+    }
+
+    /// What it is a version of: `npm:@scope/name`. Local names belong to this.
+    pub fn source(&self) -> &str {
+        &self.body.source
+    }
+
+    /// The digest of the lock that belongs to it.
+    pub fn lock_digest(&self) -> Digest {
+        self.body.lock
+    }
+
+    /// What runs the package.
+    pub fn runtime(&self) -> &Runtime {
+        &self.body.runtime
+    }
+
+    /// Whether packages' install scripts run. They do not, so far.
+    pub fn install_scripts(&self) -> bool {
+        self.body.install.scripts
+    }
+
+    /// The program of the package that is started.
+    pub fn bin(&self) -> &Bin {
+        &self.body.bin
+    }
+
+    /// The whole command, program first, `{secret:NAME}` not filled in.
+    pub fn argv(&self) -> &[Argument] {
+        &self.body.argv
+    }
+
+    /// The server's own arguments, without what starts it.
+    pub fn arguments(&self) -> &[Argument] {
+        self.body.argv.get(2..).unwrap_or_default()
+    }
+
+    /// The plain settings of its environment.
+    pub fn env(&self) -> &BTreeMap<EnvName, EnvValue> {
+        &self.body.env
+    }
+
+    /// The credentials it is given, by name; those that arguments refer to are among them.
+    pub fn credentials(&self) -> &BTreeSet<EnvName> {
+        &self.body.credentials
+    }
+
+    /// The ways out of the cage.
+    pub fn egress(&self) -> &BTreeSet<WayOut> {
+        &self.body.egress
+    }
+
+    /// The limits of the cage.
+    pub fn limits(&self) -> &Limits {
+        &self.body.limits
+    }
+
+    /// Who it runs as.
+    pub fn user(&self) -> User {
+        self.body.user
+    }
+}
+
+/// The plan itself, as the card shows it and a pin keeps it: no digest in it.
+impl Serialize for Plan {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.body.serialize(serializer)
+    }
+}

@@ -1,0 +1,187 @@
+//! How does a plan come to be?
+//!
+//! In one function, from parts that were each checked when they were made. A plan from a file goes through the
+//! very same function, so a file cannot hold a plan that could not have been drawn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::egress::MOST_RULES;
+use super::{
+    Argument, ArgumentRefused, Bin, Body, EnvAsked, EnvName, EnvValue, FORMAT, Install, Integrity, Limits,
+    LocalName, Lock, MOST_ARGUMENTS, Plan, PlanFile, PlanRefused, Released, Runtime, User, WayOut,
+};
+use crate::digest::Digest;
+use crate::text::Shown;
+
+/// Variables a plan may name; each is a line on the card.
+const MOST_VARIABLES: usize = 128;
+
+/// What a plan is drawn from. Every part has been checked by its own type.
+#[derive(Debug, Clone)]
+pub struct Draft<'a> {
+    /// The name it will go by.
+    pub name: LocalName,
+    /// The exact package.
+    pub release: Released,
+    /// Its whole tree.
+    pub lock: &'a Lock,
+    /// What runs it.
+    pub runtime: Runtime,
+    /// The program of the package to start.
+    pub bin: Bin,
+    /// The server's arguments, as typed after `--`.
+    pub arguments: Vec<String>,
+    /// Variables asked for. Dropped ones are ignored here: whoever parsed them says so in `Facts`.
+    pub env: Vec<EnvAsked>,
+    /// Ways out.
+    pub egress: Vec<WayOut>,
+    /// Limits.
+    pub limits: Limits,
+    /// Who it runs as.
+    pub user: User,
+}
+
+impl Plan {
+    /// Draws the plan.
+    ///
+    /// # Errors
+    /// [`PlanRefused`] for an argument, a variable given in two ways, or more of anything than a card can show.
+    pub fn draw(draft: Draft<'_>) -> Result<Self, PlanRefused> {
+        let Draft { name, release, lock, runtime, bin, arguments, env, egress, limits, user } = draft;
+        if arguments.len() > MOST_ARGUMENTS {
+            let position = MOST_ARGUMENTS + 1;
+            return Err(PlanRefused::Argument { position, why: ArgumentRefused::TooMany });
+        }
+        let mut argv = Vec::from(bin.launcher(&release)?);
+        for (at, text) in arguments.iter().enumerate() {
+            let refused = |why| PlanRefused::Argument { position: at + 1, why };
+            argv.push(Argument::new(text).map_err(refused)?);
+        }
+        let mut settings = BTreeMap::<EnvName, EnvValue>::new();
+        let mut credentials: BTreeSet<EnvName> = argv.iter().flat_map(Argument::secrets).collect();
+        for asked in env {
+            match asked {
+                EnvAsked::Credential(name) => {
+                    credentials.insert(name);
+                }
+                EnvAsked::Setting(name, value) => {
+                    if settings.get(&name).is_some_and(|earlier| *earlier != value) {
+                        return Err(PlanRefused::TwiceGiven(name));
+                    }
+                    settings.insert(name, value);
+                }
+                EnvAsked::Dropped { .. } => {}
+            }
+        }
+        let body = Body {
+            format: FORMAT,
+            name,
+            source: release.source(),
+            ecosystem: release.ecosystem(),
+            package: release.package().to_owned(),
+            version: release.version().to_string(),
+            integrity: release.integrity().clone(),
+            origin: release.origin().clone(),
+            lock: lock.digest(),
+            runtime,
+            install: Install { scripts: false },
+            bin,
+            argv,
+            env: settings,
+            credentials,
+            egress: egress.into_iter().collect(),
+            mounts: Vec::new(),
+            limits,
+            user,
+        };
+        Self::from_body(body, release)
+    }
+
+    /// The checks that concern several parts at once, then the digests.
+    fn from_body(body: Body, released: Released) -> Result<Self, PlanRefused> {
+        if let Some(name) = body.env.keys().find(|name| body.credentials.contains(*name)) {
+            return Err(PlanRefused::TwiceGiven(name.clone()));
+        }
+        if body.egress.len() > MOST_RULES {
+            return Err(PlanRefused::TooMany { what: "egress rules", most: MOST_RULES });
+        }
+        if body.env.len() + body.credentials.len() > MOST_VARIABLES {
+            return Err(PlanRefused::TooMany { what: "variables", most: MOST_VARIABLES });
+        }
+        let canonical = |e: serde_json::Error| PlanRefused::Stored(Shown::new(&e.to_string()));
+        let digest = Digest::of_canonical(&body).map_err(canonical)?;
+        let tree = Digest::of_canonical(&Tree::of(&body)).map_err(canonical)?;
+        Ok(Self { body, released, digest, tree })
+    }
+}
+
+/// What decides the content of a sealed image. No path of this machine, so the same archive gives the same tree.
+#[derive(Serialize)]
+struct Tree<'a> {
+    format: u32,
+    ecosystem: super::Ecosystem,
+    package: &'a str,
+    version: &'a str,
+    integrity: &'a Integrity,
+    lock: Digest,
+    runtime: &'a Runtime,
+    install: Install,
+}
+
+impl<'a> Tree<'a> {
+    fn of(body: &'a Body) -> Self {
+        Self {
+            format: FORMAT,
+            ecosystem: body.ecosystem,
+            package: &body.package,
+            version: &body.version,
+            integrity: &body.integrity,
+            lock: body.lock,
+            runtime: &body.runtime,
+            install: body.install,
+        }
+    }
+}
+
+impl PlanFile {
+    /// The plan, if it is the one that `expected` names and one that could have been drawn.
+    ///
+    /// # Errors
+    /// [`PlanRefused::Digest`] if it is another, [`PlanRefused::Stored`] or the part's own refusal if it could
+    /// not.
+    pub fn check(self, expected: &Digest) -> Result<Plan, PlanRefused> {
+        let body = self.0;
+        let stored = |why: &str| PlanRefused::Stored(Shown::new(why));
+        if body.format != FORMAT {
+            return Err(stored("it has the form of another version of pinfold"));
+        }
+        // Every part is checked again as when it was drawn; those that follow from others must follow.
+        let release =
+            Released::npm(&body.package, &body.version, body.integrity.as_str(), body.origin.clone())?;
+        if body.source != release.source() {
+            return Err(stored("its source is not that of its package"));
+        }
+        if body.argv.len() < 2 || body.argv[..2] != body.bin.launcher(&release)? {
+            return Err(stored("its command does not start its program"));
+        }
+        if body.argv.len() > MOST_ARGUMENTS + 2 {
+            return Err(stored("its command is too long"));
+        }
+        if !body.argv.iter().flat_map(Argument::secrets).all(|name| body.credentials.contains(&name)) {
+            return Err(stored("its command refers to a credential that it does not list"));
+        }
+        if body.install.scripts {
+            return Err(stored("it runs install scripts"));
+        }
+        let plan = Plan::from_body(body, release)?;
+        if plan.digest != *expected {
+            return Err(PlanRefused::Digest { expected: *expected, found: plan.digest });
+        }
+        Ok(plan)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

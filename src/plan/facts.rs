@@ -1,0 +1,74 @@
+//! What else does a person want to know, that does not decide what runs?
+//!
+//! What a registry tells about a package: how old, by whom, in their own words. None of it is in a plan's digest:
+//! a registry that words a description anew has not changed what was consented to.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::text::Shown;
+
+/// What is told about a release. All of it is others' word, each part possibly absent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Facts {
+    /// The package's description of itself.
+    #[serde(serialize_with = "write", deserialize_with = "read", skip_serializing_if = "Option::is_none")]
+    pub description: Option<Shown>,
+    /// When the version was published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<Timestamp>,
+    /// The account that published it.
+    #[serde(serialize_with = "write", deserialize_with = "read", skip_serializing_if = "Option::is_none")]
+    pub publisher: Option<Shown>,
+    /// Whether the registry holds a provenance statement for it; `None` where it was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<bool>,
+    /// Why its publisher says not to use it any more.
+    #[serde(serialize_with = "write", deserialize_with = "read", skip_serializing_if = "Option::is_none")]
+    pub deprecated: Option<Shown>,
+    /// Variables that were asked for and left out, each with the reason.
+    #[serde(
+        serialize_with = "write_pairs",
+        deserialize_with = "read_pairs",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub dropped_env: Vec<(Shown, Shown)>,
+}
+
+fn write<S: Serializer>(text: &Option<Shown>, serializer: S) -> Result<S::Ok, S::Error> {
+    text.as_ref().map(ToString::to_string).serialize(serializer)
+}
+
+fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Shown>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.map(|text| Shown::new(&text)))
+}
+
+fn write_pairs<S: Serializer>(pairs: &[(Shown, Shown)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(pairs.iter().map(|(name, why)| [name.to_string(), why.to_string()]))
+}
+
+fn read_pairs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(Shown, Shown)>, D::Error> {
+    let pairs = Vec::<[String; 2]>::deserialize(deserializer)?;
+    Ok(pairs.iter().map(|[name, why]| (Shown::new(name), Shown::new(why))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_read_back_the_same_and_stay_safe_to_draw() {
+        let facts = Facts {
+            description: Some(Shown::new("a\u{1b}[2Kb")),
+            published: Some(Timestamp::UNIX_EPOCH),
+            dropped_env: vec![(Shown::new("A"), Shown::new("b"))],
+            ..Facts::default()
+        };
+        let text = serde_json::to_string(&facts).unwrap();
+        assert_eq!(serde_json::from_str::<Facts>(&text).unwrap(), facts);
+        let planted = text.replace("a [2Kb", "a\\u001b[2Kb");
+        assert_ne!(planted, text);
+        assert_eq!(serde_json::from_str::<Facts>(&planted).unwrap(), facts);
+    }
+}

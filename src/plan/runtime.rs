@@ -1,0 +1,262 @@
+//! What starts a package, and as whom?
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::argv::Argument;
+use super::refused::PlanRefused;
+use super::release::Released;
+use crate::text::Shown;
+
+/// Where a sealed image holds the installed tree.
+pub const SERVER_DIR: &str = "/opt/server";
+
+/// The user a server runs as where the plan has no reason for another: no account of any distribution has it.
+const NOBODY_IN_PARTICULAR: u32 = 65_532;
+
+/// The runtime image a package is installed into and run by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "RuntimeFile")]
+pub struct Runtime {
+    name: String,
+    version: String,
+    recipe: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuntimeFile {
+    name: String,
+    version: String,
+    recipe: String,
+}
+
+impl Runtime {
+    /// A runtime: `node`, its version, and what says how its image was made (a digest or a recipe's name).
+    ///
+    /// # Errors
+    /// [`PlanRefused::Runtime`] for a part that is empty, over 128 characters, or more than letters, digits and
+    /// `._:@/+-`.
+    pub fn new(name: &str, version: &str, recipe: &str) -> Result<Self, PlanRefused> {
+        for part in [name, version, recipe] {
+            let allowed = part.bytes().all(|b| b.is_ascii_alphanumeric() || b"._:@/+-".contains(&b));
+            if part.is_empty() || part.len() > 128 || !allowed {
+                return Err(PlanRefused::Runtime(Shown::new(part)));
+            }
+        }
+        if name != "node" {
+            return Err(PlanRefused::Runtime(Shown::new(name)));
+        }
+        Ok(Self { name: name.to_owned(), version: version.to_owned(), recipe: recipe.to_owned() })
+    }
+
+    /// `node`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its exact version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// What says how its image was made.
+    pub fn recipe(&self) -> &str {
+        &self.recipe
+    }
+}
+
+impl TryFrom<RuntimeFile> for Runtime {
+    type Error = PlanRefused;
+
+    fn try_from(file: RuntimeFile) -> Result<Self, PlanRefused> {
+        Self::new(&file.name, &file.version, &file.recipe)
+    }
+}
+
+/// A program of a package: its name, and the file it is, relative to the package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "BinFile")]
+pub struct Bin {
+    name: String,
+    path: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BinFile {
+    name: String,
+    path: String,
+}
+
+impl Bin {
+    /// A program. A leading `./` of the path is dropped, as npm does.
+    ///
+    /// # Errors
+    /// [`PlanRefused::Bin`] for a path that is absolute, leaves the package, or holds a backslash, a control or
+    /// an invisible character, and for a name that is not one plain word.
+    pub fn new(name: &str, path: &str) -> Result<Self, PlanRefused> {
+        let word = |s: &str| {
+            !s.is_empty()
+                && s.len() <= 214
+                && !s.starts_with(['-', '.'])
+                && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"@._-".contains(&b))
+        };
+        if !word(name) {
+            return Err(PlanRefused::Bin(Shown::new(name)));
+        }
+        let refuse = || PlanRefused::Bin(Shown::new(path));
+        let inner = path.trim_start_matches("./");
+        let plain = inner.split('/').all(|part| !matches!(part, "" | "." | "..") && part != "node_modules");
+        // The path is shown on the card as part of the command: it must be what it looks like.
+        let seen = inner.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
+        if !plain || !seen || path.starts_with('/') || inner.len() > 1024 {
+            return Err(refuse());
+        }
+        Ok(Self { name: name.to_owned(), path: inner.to_owned() })
+    }
+
+    /// The program's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file, relative to the package, `/` between parts.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The file inside a sealed image.
+    pub fn installed_path(&self, release: &Released) -> String {
+        format!("{SERVER_DIR}/node_modules/{}/{}", release.package(), self.path)
+    }
+
+    /// What starts it there: the runtime, and the file, with no shell and no package manager.
+    pub(super) fn launcher(&self, release: &Released) -> Result<[Argument; 2], PlanRefused> {
+        let argument = |text: &str| Argument::new(text).map_err(|_| PlanRefused::Bin(Shown::new(text)));
+        Ok([argument("node")?, argument(&self.installed_path(release))?])
+    }
+}
+
+impl TryFrom<BinFile> for Bin {
+    type Error = PlanRefused;
+
+    fn try_from(file: BinFile) -> Result<Self, PlanRefused> {
+        let bin = Self::new(&file.name, &file.path)?;
+        if bin.path == file.path { Ok(bin) } else { Err(PlanRefused::Bin(Shown::new(&file.path))) }
+    }
+}
+
+/// Who a server runs as, never root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct User {
+    uid: u32,
+    gid: u32,
+}
+
+impl User {
+    /// 65532:65532.
+    pub const NOBODY: Self = Self { uid: NOBODY_IN_PARTICULAR, gid: NOBODY_IN_PARTICULAR };
+
+    /// The user's number.
+    pub fn uid(self) -> u32 {
+        self.uid
+    }
+
+    /// The group's number.
+    pub fn gid(self) -> u32 {
+        self.gid
+    }
+}
+
+impl FromStr for User {
+    type Err = PlanRefused;
+
+    fn from_str(text: &str) -> Result<Self, PlanRefused> {
+        let refuse = || PlanRefused::Stored(Shown::new(&format!("`{text}` is no uid:gid")));
+        let (uid, gid) = text.split_once(':').ok_or_else(refuse)?;
+        let user = Self { uid: uid.parse().map_err(|_| refuse())?, gid: gid.parse().map_err(|_| refuse())? };
+        if user.uid == 0 || user.gid == 0 {
+            return Err(PlanRefused::Root);
+        }
+        if user.to_string() == text { Ok(user) } else { Err(refuse()) }
+    }
+}
+
+impl TryFrom<String> for User {
+    type Error = PlanRefused;
+
+    fn try_from(text: String) -> Result<Self, PlanRefused> {
+        text.parse()
+    }
+}
+
+impl From<User> for String {
+    fn from(user: User) -> String {
+        user.to_string()
+    }
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.uid, self.gid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_a_file_inside_the_package_and_writes_it_one_way() {
+        for (path, kept) in [("dist/index.js", "dist/index.js"), ("./cli.js", "cli.js"), ("bin/a b.js", "")] {
+            match Bin::new("x", path) {
+                Ok(bin) => assert_eq!(bin.path(), kept),
+                Err(_) => assert_eq!(kept, "", "{path}"),
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_a_file_outside_the_package_or_one_that_is_not_what_it_looks_like() {
+        for bad in [
+            "",
+            ".",
+            "/bin/sh",
+            "../x",
+            "a/../../x",
+            "a//b",
+            "./",
+            ".//x",
+            "a\\b",
+            "a\nb",
+            "a\u{202e}b",
+            "a/",
+            "node_modules/x/y.js",
+        ] {
+            assert!(Bin::new("x", bad).is_err(), "{bad:?}");
+        }
+        for bad in ["", "-x", "../x", "a b", "a/b", "a;b"] {
+            assert!(Bin::new(bad, "x.js").is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn refuses_root_and_other_spellings_of_a_user() {
+        assert_eq!("65532:65532".parse::<User>().unwrap(), User::NOBODY);
+        for bad in ["0:0", "0:1", "1:0", "root", "1", "01:1", "+1:1", "1:1:1", ""] {
+            assert!(bad.parse::<User>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn refuses_a_runtime_it_does_not_have() {
+        assert!(Runtime::new("node", "22.1.0", "debian-12").is_ok());
+        for bad in [("bash", "5", "x"), ("node", "", "x"), ("node", "22\n", "x"), ("node", "22", "")] {
+            assert!(Runtime::new(bad.0, bad.1, bad.2).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What has the user set once, for every command?
+//!
+//! `config.toml`, small and strict: an unknown key is an error, since a setting that is misspelt and ignored is a
+//! control that its owner believes in.
+
+use serde::Deserialize;
+
+use super::{Home, StateError, read_private, shown};
+use crate::plan::LimitsAsked;
+
+/// Bytes a configuration file may have.
+const LIMIT: u64 = 64 * 1024;
+
+/// Which ways of saying yes are open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConsentBy {
+    /// A person at a terminal, or the digest of a plan that was shown.
+    #[default]
+    Any,
+    /// A person at a terminal only: a digest on a command line is no answer.
+    Terminal,
+}
+
+/// The user's settings.
+///
+/// ```toml
+/// consent = "terminal"        # or "any", the default
+///
+/// [npm]
+/// registry = "https://registry.example/"
+///
+/// [limits]                    # for servers mounted from now on
+/// memory = "1g"
+/// pids = 256
+/// cpus = 2.0
+/// nofile = 1024
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Config {
+    consent: ConsentBy,
+    npm_registry: Option<url::Url>,
+    limits: LimitsAsked,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfigFile {
+    #[serde(default)]
+    consent: ConsentBy,
+    npm: Option<NpmSection>,
+    #[serde(default)]
+    limits: LimitsAsked,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NpmSection {
+    registry: Option<String>,
+}
+
+impl Config {
+    /// Reads the file; the defaults if there is none.
+    ///
+    /// # Errors
+    /// [`StateError::Config`] names the line; [`StateError::Unsafe`] if others could have written it.
+    pub fn load(home: &Home) -> Result<Self, StateError> {
+        let path = home.config_file();
+        let Some(bytes) = read_private(&path, LIMIT)? else { return Ok(Self::default()) };
+        let refuse = |why: String| StateError::Config { path: shown(&path), why };
+        let text = String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8".to_owned()))?;
+        Self::parse(&text).map_err(refuse)
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let file: ConfigFile = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_owned())?;
+        let npm_registry = match file.npm.and_then(|npm| npm.registry) {
+            None => None,
+            Some(text) => {
+                let url: url::Url = text.parse().map_err(|e| format!("npm.registry is no address: {e}"))?;
+                if !matches!(url.scheme(), "https" | "http") || url.host().is_none() {
+                    return Err("npm.registry is written https://HOST/".to_owned());
+                }
+                if !url.username().is_empty() || url.password().is_some() {
+                    return Err(
+                        "npm.registry holds a credential; a file of settings is no place for one".to_owned()
+                    );
+                }
+                Some(url)
+            }
+        };
+        Ok(Self { consent: file.consent, npm_registry, limits: file.limits })
+    }
+
+    /// Which ways of saying yes are open.
+    pub fn consent(&self) -> ConsentBy {
+        self.consent
+    }
+
+    /// The npm registry that wins over what npm itself is set to. Which schemes are spoken is `net`'s to say.
+    pub fn npm_registry(&self) -> Option<&url::Url> {
+        self.npm_registry.as_ref()
+    }
+
+    /// Limits to use where a command line gives none.
+    pub fn limits(&self) -> &LimitsAsked {
+        &self.limits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_every_documented_setting() {
+        let text = "consent = \"terminal\"\n[npm]\nregistry = \"https://registry.example/\"\n[limits]\nmemory = \"1g\"\npids = 99\ncpus = 1.5\nnofile = 2048\n";
+        let config = Config::parse(text).unwrap();
+        assert_eq!(config.consent(), ConsentBy::Terminal);
+        assert_eq!(config.npm_registry().unwrap().as_str(), "https://registry.example/");
+        assert_ne!(config.limits(), &LimitsAsked::default());
+    }
+
+    #[test]
+    fn no_file_and_an_empty_file_are_the_defaults() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path()).unwrap();
+        assert_eq!(Config::load(&home).unwrap(), Config::default());
+        super::super::write_private(&home.config_file(), b"").unwrap();
+        assert_eq!(Config::load(&home).unwrap(), Config::default());
+        assert_eq!(Config::default().consent(), ConsentBy::Any);
+    }
+
+    #[test]
+    fn refuses_what_it_does_not_know_and_says_where() {
+        for (text, said) in [
+            ("consnet = \"terminal\"", "consnet"),
+            ("consent = \"yes\"", "yes"),
+            ("[npm]\nregistri = \"x\"", "line 2"),
+            ("[npm]\nregistry = \"registry.example\"", "npm.registry"),
+            ("[npm]\nregistry = \"file:///etc\"", "npm.registry"),
+            ("[npm]\nregistry = \"https://u:p@registry.example\"", "credential"),
+            ("[limits]\nmemory = \"lots\"", "memory"),
+            ("[limits]\ncpus = -1", "cpus"),
+            ("consent", "line 1"),
+        ] {
+            let error = Config::parse(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}
