@@ -29,12 +29,13 @@ use tokio::io::AsyncWrite;
 use tokio_util::io::{ReaderStream, StreamReader};
 
 use super::engine::{
-    About, Answer, CageRecord, CageSpec, Complaints, Engine, EngineError, Handle, ImageId, ImageRecord, Labels,
-    Started, label,
+    About, Answer, CageRecord, CageSpec, Complaints, Engine, EngineError, Handle, ImageId, ImageRecord,
+    Labels, Started, label,
 };
 use super::gate::Duplex;
-use super::profile::{HOSTNAME, INIT, NAMESERVER, PATH, Profile, SERVER};
+use super::profile::{HOSTNAME, INIT, NAMESERVER, PATH, Profile};
 use super::{docker_address, seccomp};
+use crate::plan::SERVER_DIR;
 use crate::text::Shown;
 
 /// How long one answer of the engine may take; a pull or an import streams and is not bound by it.
@@ -91,7 +92,7 @@ impl Docker {
         let mut body = self.body(&spec.image, &spec.labels, host_config(&spec.profile));
         body.user = Some(format!("{}:{}", spec.profile.user().uid(), spec.profile.user().gid()));
         body.hostname = Some(HOSTNAME.into());
-        body.working_dir = Some(SERVER.into());
+        body.working_dir = Some(SERVER_DIR.into());
         body.env = Some(vec![format!("PATH={PATH}")]);
         body.open_stdin = Some(true);
         body.stdin_once = Some(true);
@@ -122,7 +123,8 @@ impl Docker {
             .map_err(refused("describe the cage it made"))?;
         compare(asked, &seen.host_config.unwrap_or_default())?;
         // attached first: what init says before somebody listens would be lost
-        let options = AttachContainerOptionsBuilder::default().stream(true).stdin(true).stdout(true).stderr(true);
+        let options =
+            AttachContainerOptionsBuilder::default().stream(true).stdin(true).stdout(true).stderr(true);
         let attached = self
             .api
             .attach_container(handle.as_str(), Some(options.build()))
@@ -148,7 +150,11 @@ impl Docker {
 
     async fn make_layer(&self, base: &ImageId, tar: PathBuf, labels: Labels) -> Result<ImageId, EngineError> {
         // never started: the engine unpacks the archive into the container's layer by itself
-        let body = self.body(base, &Labels::new(), HostConfig { network_mode: Some("none".into()), ..Default::default() });
+        let body = self.body(
+            base,
+            &Labels::new(),
+            HostConfig { network_mode: Some("none".into()), ..Default::default() },
+        );
         let handle = self.create(body).await?;
         let made = self.fill(&handle, tar, labels).await;
         self.remove(&handle).await?;
@@ -162,7 +168,11 @@ impl Docker {
         })?;
         let options = UploadToContainerOptionsBuilder::default().path("/").build();
         self.api
-            .upload_to_container(handle.as_str(), Some(options), bollard::body_try_stream(ReaderStream::new(file)))
+            .upload_to_container(
+                handle.as_str(),
+                Some(options),
+                bollard::body_try_stream(ReaderStream::new(file)),
+            )
             .await
             .map_err(refused("put files into an image"))?;
         self.commit(handle, labels).await
@@ -179,22 +189,32 @@ impl Docker {
             entrypoint: Some(vec![INIT.into()]),
             cmd: Some(Vec::new()),
             user: Some("65532:65532".into()),
-            working_dir: Some(SERVER.into()),
+            working_dir: Some(SERVER_DIR.into()),
             hostname: Some(String::new()),
             open_stdin: Some(false),
             stdin_once: Some(false),
             ..Default::default()
         };
-        let options =
-            CommitContainerOptionsBuilder::default().container(handle.as_str()).repo(&repository).tag(&tag).pause(true);
-        let made =
-            self.api.commit_container(options.build(), config).await.map_err(refused("keep the cage as an image"))?;
+        let options = CommitContainerOptionsBuilder::default()
+            .container(handle.as_str())
+            .repo(&repository)
+            .tag(&tag)
+            .pause(true);
+        let made = self
+            .api
+            .commit_container(options.build(), config)
+            .await
+            .map_err(refused("keep the cage as an image"))?;
         Ok(ImageId::new(made.id))
     }
 
     async fn read_file(&self, image: &ImageId, path: &str, limit: u64) -> Result<Vec<u8>, EngineError> {
         let doing = "read a file out of an image";
-        let body = self.body(image, &Labels::new(), HostConfig { network_mode: Some("none".into()), ..Default::default() });
+        let body = self.body(
+            image,
+            &Labels::new(),
+            HostConfig { network_mode: Some("none".into()), ..Default::default() },
+        );
         let handle = self.create(body).await?;
         let options = DownloadFromContainerOptionsBuilder::default().path(path).build();
         let archive = self
@@ -305,8 +325,12 @@ impl Engine for Docker {
                 }
                 changes.push(format!("LABEL {name}=\"{value}\""));
             }
-            let options =
-                CreateImageOptionsBuilder::default().from_src("-").repo(&repository).tag(&tag).changes(changes).build();
+            let options = CreateImageOptionsBuilder::default()
+                .from_src("-")
+                .repo(&repository)
+                .tag(&tag)
+                .changes(changes)
+                .build();
             let body = bollard::body_try_stream(ReaderStream::with_capacity(file, 256 * 1024));
             let mut progress = self.api.create_image(Some(options), Some(body), None);
             while let Some(step) = progress.next().await {
@@ -418,11 +442,11 @@ fn host_config(profile: &Profile) -> HostConfig {
         memory: Some(memory),
         memory_swap: Some(memory),
         pids_limit: Some(limits.pids().into()),
-        nano_cpus: Some(limits.cpus().nano()),
+        nano_cpus: Some(i64::from(limits.milli_cpus()) * 1_000_000),
         ulimits: Some(vec![ResourcesUlimits {
             name: Some("nofile".into()),
-            soft: Some(limits.files().into()),
-            hard: Some(limits.files().into()),
+            soft: Some(limits.nofile().into()),
+            hard: Some(limits.nofile().into()),
         }]),
         ipc_mode: Some("none".into()),
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
@@ -468,14 +492,29 @@ fn compare(asked: &HostConfig, made: &HostConfig) -> Result<(), EngineError> {
         };
     }
     same!(
-        cap_drop, readonly_rootfs, network_mode, dns, memory, memory_swap, pids_limit, nano_cpus, ipc_mode,
-        cgroupns_mode, security_opt, tmpfs, sysctls, auto_remove, masked_paths
+        cap_drop,
+        readonly_rootfs,
+        network_mode,
+        dns,
+        memory,
+        memory_swap,
+        pids_limit,
+        nano_cpus,
+        ipc_mode,
+        cgroupns_mode,
+        security_opt,
+        tmpfs,
+        sysctls,
+        auto_remove,
+        masked_paths
     );
     let added = made.cap_add.as_ref().is_some_and(|caps| !caps.is_empty());
     let opened = made.binds.as_ref().is_some_and(|binds| !binds.is_empty())
         || made.devices.as_ref().is_some_and(|devices| !devices.is_empty());
     if added || opened || made.privileged == Some(true) {
-        return Err(EngineError::Weaker { row: Shown::new("the engine added capabilities, mounts or devices of its own") });
+        return Err(EngineError::Weaker {
+            row: Shown::new("the engine added capabilities, mounts or devices of its own"),
+        });
     }
     Ok(())
 }

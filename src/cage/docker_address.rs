@@ -54,7 +54,9 @@ async fn open(address: &str, patience: Duration) -> Result<Docker, Closed> {
         // asked of the socket itself, so that "not there" and "not allowed" are told apart
         match std::os::unix::net::UnixStream::connect(path) {
             Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Err(Closed::Forbidden),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                return Err(Closed::Forbidden);
+            }
             Err(error) => return Err(absent(&error)),
         }
         Docker::connect_with_unix(path, patience.as_secs(), API_DEFAULT_VERSION).map_err(|e| absent(&e))?

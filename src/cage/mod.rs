@@ -16,11 +16,14 @@ pub mod docker;
 pub mod egress;
 pub mod engine;
 pub mod gate;
+pub mod image;
 pub mod init_binary;
+pub(crate) mod layer;
 pub mod link;
 pub mod profile;
 pub mod reaper;
 pub mod seccomp;
+pub mod server;
 
 use engine::{CageSpec, Complaints, Engine, EngineError, Handle, ImageId, Labels};
 use gate::Gate;
@@ -59,6 +62,15 @@ pub enum CageError {
         /// What init wrote on its standard error.
         complaints: Vec<Shown>,
     },
+    /// The image is not this pin's.
+    #[error("the sealed image is not the one that was pinned")]
+    OtherImage,
+    /// The plan holds an egress rule that this version does not know.
+    #[error("the plan cannot be carried out")]
+    OtherPlan,
+    /// A temporary file could not be written.
+    #[error("a temporary file cannot be written")]
+    Disk(#[from] std::io::Error),
     /// The link broke under a running program.
     #[error("the cage ended while it was needed")]
     Ended(#[from] LinkError),
@@ -76,6 +88,24 @@ impl From<CageError> for Failure {
                 "`pinfold doctor` starts a cage and shows what it finds",
             )
             .with_last_words(complaints),
+            CageError::OtherImage => Failure::new(
+                Code::HashMismatch,
+                what,
+                "its tree digest is another",
+                "`pinfold unmount` the server and mount it again",
+            ),
+            CageError::OtherPlan => Failure::new(
+                Code::EgressRefused,
+                what,
+                "an egress rule of it is not one this version knows",
+                "mount the server again with this version",
+            ),
+            CageError::Disk(why) => Failure::new(
+                Code::Other,
+                what,
+                why,
+                "see that the system's temporary directory (TMPDIR) has room",
+            ),
             CageError::Ended(why) => Failure::new(
                 Code::EngineFailed,
                 what,

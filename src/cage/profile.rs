@@ -9,7 +9,7 @@
 
 use serde::Serialize;
 
-use crate::plan::Limits;
+use crate::plan::{Limits, LimitsAsked, User};
 
 /// The stages of a server's life, each in a cage of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -21,29 +21,6 @@ pub enum Stage {
     Install,
     /// The server itself.
     Run,
-}
-
-/// The user inside: never 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct User {
-    uid: u32,
-    gid: u32,
-}
-
-impl User {
-    /// Whom a cage runs as when it mounts nothing. The number is outside what distributions hand out, and has
-    /// a passwd entry and a home in every runtime image.
-    pub const CAGE: User = User { uid: 65_532, gid: 65_532 };
-
-    /// The user id.
-    pub fn uid(self) -> u32 {
-        self.uid
-    }
-
-    /// The group id.
-    pub fn gid(self) -> u32 {
-        self.gid
-    }
 }
 
 /// A writable place in memory; `nosuid,nodev,noexec`, and gone with the cage.
@@ -79,12 +56,10 @@ pub struct Profile {
     scratch: Vec<Scratch>,
 }
 
-/// The home of [`User::CAGE`].
+/// The home of the cage's user, in every runtime image.
 pub const HOME: &str = "/home/cage";
 /// Where programs are found inside; the server's own `.bin` comes first at a run.
 pub const PATH: &str = "/opt/server/node_modules/.bin:/usr/local/bin:/usr/bin:/bin";
-/// Where a server is installed.
-pub const SERVER: &str = "/opt/server";
 /// The static PID 1 of every cage.
 pub const INIT: &str = "/usr/sbin/pinfold-init";
 /// The host name every server sees.
@@ -96,16 +71,16 @@ const MIB: u64 = 1024 * 1024;
 
 impl Profile {
     /// The cage a server runs in.
-    pub fn run(limits: Limits) -> Self {
+    pub fn run(limits: Limits, user: User) -> Self {
         // a quarter and an eighth: a server that fills both still has most of its memory
         let (tmp, home) = (limits.memory() / 4, limits.memory() / 8);
-        Self { stage: Stage::Run, user: User::CAGE, scratch: scratch(tmp, home), limits }
+        Self { stage: Stage::Run, user, scratch: scratch(tmp, home), limits }
     }
 
     /// The cage a dependency tree is resolved in: as a run cage, with room for metadata.
     pub fn resolve() -> Self {
-        let limits = Limits::for_package_managers();
-        Self { stage: Stage::Resolve, user: User::CAGE, scratch: scratch(1_024 * MIB, 64 * MIB), limits }
+        let limits = package_managers();
+        Self { stage: Stage::Resolve, user: User::NOBODY, scratch: scratch(1_024 * MIB, 64 * MIB), limits }
     }
 
     /// The cage a tree is installed in: its root is writable, since it becomes the sealed image.
@@ -145,28 +120,63 @@ impl Profile {
         let scratch: Vec<String> =
             self.scratch.iter().map(|s| format!("{} {} MiB", s.path, s.bytes / MIB)).collect();
         vec![
-            row("user", format!("{}:{}", self.user.uid, self.user.gid), "a flaw in the kernel or engine is not met as root"),
+            row(
+                "user",
+                format!("{}:{}", self.user.uid(), self.user.gid()),
+                "a flaw in the kernel or engine is not met as root",
+            ),
             row("capabilities", "none".into(), "no raw sockets, no mounts, no changing of owners"),
             row("no-new-privileges", "on".into(), "a set-uid file gives nothing"),
-            row("seccomp", "pinfold's own list".into(), "system calls no server needs are how kernels are broken"),
+            row(
+                "seccomp",
+                "pinfold's own list".into(),
+                "system calls no server needs are how kernels are broken",
+            ),
             row(
                 "root file system",
                 if self.writable_root() { "writable" } else { "read-only" }.into(),
                 "what was pinned is what runs, at every start",
             ),
-            row("writable", scratch.join(", "), "in memory, noexec, counted against the memory limit, gone at the end"),
-            row("network", "none; names the plan lists, through the launcher".into(), "no route to the LAN, the host or the metadata service"),
+            row(
+                "writable",
+                scratch.join(", "),
+                "in memory, noexec, counted against the memory limit, gone at the end",
+            ),
+            row(
+                "network",
+                "none; names the plan lists, through the launcher".into(),
+                "no route to the LAN, the host or the metadata service",
+            ),
             row("DNS", NAMESERVER.into(), "a name the plan does not list has no address"),
-            row("memory and swap", format!("{} MiB", limits.memory() / MIB), "the host does not swap for a server"),
+            row(
+                "memory and swap",
+                format!("{} MiB", limits.memory() / MIB),
+                "the host does not swap for a server",
+            ),
             row("processes", limits.pids().to_string(), "a fork bomb ends inside"),
-            row("processors", limits.cpus().to_string(), "a busy loop leaves the host usable"),
-            row("open files", limits.files().to_string(), "descriptors are kernel memory"),
-            row("ipc, uts, cgroup, pid namespaces", "private".into(), "no shared memory or queue with anyone"),
+            row(
+                "processors",
+                (f64::from(limits.milli_cpus()) / 1000.0).to_string(),
+                "a busy loop leaves the host usable",
+            ),
+            row("open files", limits.nofile().to_string(), "descriptors are kernel memory"),
+            row(
+                "ipc, uts, cgroup, pid namespaces",
+                "private".into(),
+                "no shared memory or queue with anyone",
+            ),
             row("host name", HOSTNAME.into(), "the machine's name is nobody's business"),
             row("log driver", "none".into(), "what a server says is not written to the engine's disk"),
             row("removal", "automatic".into(), "nothing outlives its client"),
         ]
     }
+}
+
+/// What npm needs for a tree of hundreds of packages; measured at a third of it.
+fn package_managers() -> Limits {
+    let asked = LimitsAsked::default();
+    let asked = asked.memory("2g").and_then(|asked| asked.pids(512)).and_then(|asked| asked.nofile(4_096));
+    asked.expect("within the bounds of limits, as a test sees").or(&LimitsAsked::default())
 }
 
 fn scratch(tmp: u64, home: u64) -> Vec<Scratch> {

@@ -7,16 +7,24 @@
 //!
 //! Invariant: a cage of another state directory, or of a launch that lives, is never touched.
 
-use super::engine::{Engine, EngineError, Labels, label};
-use crate::state::{Home, Launch};
+use super::engine::{Engine, Labels, label};
+use crate::failure::Failure;
+use crate::state::{Home, Launch, LaunchId};
 
 /// Removes every cage of this state directory whose launch is over. Gives how many there were.
-pub async fn sweep(engine: &dyn Engine, home: &Home) -> Result<usize, EngineError> {
-    let ours = Labels::from([(label::MARK.into(), "cage".into()), (label::STATE.into(), home.id().to_string())]);
+pub async fn sweep(engine: &dyn Engine, home: &Home) -> Result<usize, Failure> {
+    let ours = Labels::from([
+        (label::MARK.into(), "cage".into()),
+        (label::STATE.into(), home.id()?.as_str().to_owned()),
+    ]);
     let mut swept = 0;
     for cage in engine.cages(&ours).await? {
-        // without a launch label it cannot be held by anybody
-        let alive = cage.labels.get(label::LAUNCH).is_some_and(|launch| Launch::alive(home, launch));
+        // without a readable launch label it cannot be held by anybody
+        let launch = cage.labels.get(label::LAUNCH).and_then(|launch| launch.parse::<LaunchId>().ok());
+        let alive = match launch {
+            Some(launch) => Launch::alive(home, &launch)?,
+            None => false,
+        };
         if !alive {
             engine.remove(&cage.handle).await?;
             swept += 1;

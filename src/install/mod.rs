@@ -4,16 +4,13 @@
 //! the locked bytes down after it, and the result is sealed as an image that is never changed again. No package
 //! manager runs when the server does.
 //!
-//! Invariants: install scripts never run; a tree is installed only from a [`Pin`], so only after a consent to it;
-//! an [`Image`] is made here alone, and names the tree digest it was sealed from.
+//! Invariants: install scripts never run; a tree is installed only from a [`Pin`](crate::pin::Pin), so only after a
+//! consent to it.
 
-mod layer;
 pub mod npm;
 pub mod runtime;
-mod sealed;
 mod tool;
 
-pub use sealed::Image;
 use tool::Tool;
 
 use crate::cage::CageError;

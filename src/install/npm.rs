@@ -10,14 +10,15 @@ use std::sync::Arc;
 
 use super::runtime::Runtime;
 use super::tool::Tool;
-use super::{Image, InstallError, Progress};
-use crate::cage::egress::Egress;
-use crate::cage::engine::{Engine, Labels, label};
-use crate::cage::init_binary;
-use crate::cage::profile::{Profile, SERVER};
+use super::{InstallError, Progress};
 use crate::cage::Cage;
-use crate::pin::Pin;
+use crate::cage::egress::Egress;
+use crate::cage::engine::{Engine, Labels};
+use crate::cage::image::Image;
+use crate::cage::profile::Profile;
 use crate::net::Resolver;
+use crate::pin::Pin;
+use crate::plan::{OWN_TARBALL, SERVER_DIR};
 use crate::source::Registries;
 use crate::text::Shown;
 
@@ -27,7 +28,7 @@ const CONFIG: &str = "/tmp/pinfold/npmrc";
 const ROOTS: &str = "/tmp/pinfold/roots.pem";
 /// Where a lock is made.
 const WORK: &str = "/tmp/work";
-/// The name of a package that comes from this disk, inside; the lock knows it by `file:` and this.
+/// The name of a package that comes from this disk, inside; [`OWN_TARBALL`] is `file:` and this.
 const TARBALL: &str = "package.tgz";
 /// Longest lock taken out of a cage, in bytes.
 const LOCK_LIMIT: u64 = 16 * 1024 * 1024;
@@ -91,7 +92,13 @@ impl Npm {
             if let Some(tarball) = wanted.tarball {
                 cage.put(&format!("{WORK}/{TARBALL}"), 0o644, tarball).await?;
             }
-            let npm = ["npm", "install", "--package-lock-only", "--ignore-scripts", "--omit-lockfile-registry-resolved"];
+            let npm = [
+                "npm",
+                "install",
+                "--package-lock-only",
+                "--ignore-scripts",
+                "--omit-lockfile-registry-resolved",
+            ];
             let ended = self.npm(npm).within(WORK).attempt(&cage).await?;
             if !ended.well {
                 return Err(InstallError::Unresolved {
@@ -107,25 +114,28 @@ impl Npm {
         resolved
     }
 
-    /// Lays the pinned tree down and seals it.
-    pub async fn install(&self, pin: &Pin, tarball: Option<&[u8]>, progress: &dyn Progress) -> Result<Image, InstallError> {
-        let plan = pin.plan();
-        let wanted = Wanted { name: plan.package(), version: plan.version(), tarball };
+    /// Lays the pinned tree down and seals it. `tarball` is the package's own bytes, where it comes from this disk.
+    pub async fn install(
+        &self,
+        pin: &Pin,
+        tarball: Option<&[u8]>,
+        progress: &dyn Progress,
+    ) -> Result<Image, InstallError> {
         let egress = Arc::new(Egress::registries(self.resolver.clone(), &self.registries)?);
-        progress.step(&format!("installing {} packages, scripts off", pin.lock().len()));
+        progress.step(&format!("installing {} packages, scripts off", pin.lock().entries().len()));
         let cage = self.open(Profile::install(), Arc::clone(&egress)).await?;
         let installed = async {
-            cage.put(&format!("{SERVER}/package.json"), 0o644, &manifest(&wanted)).await?;
-            cage.put(&format!("{SERVER}/package-lock.json"), 0o644, pin.lock().bytes()).await?;
+            cage.put(&format!("{SERVER_DIR}/package.json"), 0o644, pin.lock().manifest()).await?;
+            cage.put(&format!("{SERVER_DIR}/package-lock.json"), 0o644, pin.lock().bytes()).await?;
             if let Some(tarball) = tarball {
-                cage.put(&format!("{SERVER}/{TARBALL}"), 0o644, tarball).await?;
+                cage.put(&format!("{SERVER_DIR}/{TARBALL}"), 0o644, tarball).await?;
             }
-            let ended = self.npm(["npm", "ci", "--ignore-scripts"]).within(SERVER).attempt(&cage).await?;
+            let ended = self.npm(["npm", "ci", "--ignore-scripts"]).within(SERVER_DIR).attempt(&cage).await?;
             if ended.well {
                 return Ok(());
             }
             Err(InstallError::NotInstalled {
-                package: Shown::new(&format!("{}@{}", wanted.name, wanted.version)),
+                package: Shown::new(&pin.plan().release().id()),
                 said: ended.said,
                 denied: names(&egress),
             })
@@ -136,18 +146,18 @@ impl Npm {
             return Err(error);
         }
         progress.step("sealing the image");
-        let tree = plan.tree_digest();
-        let labels = Labels::from([
-            (label::MARK.into(), "sealed".into()),
-            (label::TREE.into(), tree.to_string()),
-            (label::INIT.into(), init_binary::digest().to_string()),
-        ]);
-        Ok(Image::sealed(cage.seal(labels).await?, tree))
+        Ok(Image::sealed(cage.seal(Image::labels(pin)).await?, pin))
     }
 
     async fn open(&self, profile: Profile, egress: Arc<Egress>) -> Result<Cage, InstallError> {
-        let cage =
-            Cage::open(Arc::clone(&self.engine), self.runtime.image().clone(), profile, Labels::new(), egress).await?;
+        let cage = Cage::open(
+            Arc::clone(&self.engine),
+            self.runtime.image().clone(),
+            profile,
+            Labels::new(),
+            egress,
+        )
+        .await?;
         let prepared = async {
             cage.put(CONFIG, 0o644, self.configuration().as_bytes()).await?;
             if let Some(roots) = &self.roots {
@@ -190,7 +200,7 @@ fn names(egress: &Egress) -> Vec<Shown> {
 /// The manifest of the tree: one dependency, exact.
 fn manifest(wanted: &Wanted<'_>) -> Vec<u8> {
     let spec = match wanted.tarball {
-        Some(_) => format!("file:{TARBALL}"),
+        Some(_) => OWN_TARBALL.to_owned(),
         None => wanted.version.to_owned(),
     };
     let manifest = serde_json::json!({

@@ -14,14 +14,15 @@ use std::sync::Arc;
 use serde::Deserialize;
 use tokio::io::AsyncReadExt;
 
-use super::layer::{Layer, Owner};
 use super::{InstallError, Progress, Tool};
 use crate::cage::Cage;
 use crate::cage::egress::Egress;
 use crate::cage::engine::{Engine, ImageId, ImageRecord, Labels, label};
 use crate::cage::init_binary::{self, INIT as INIT_BYTES};
-use crate::cage::profile::{HOME, INIT, Profile, SERVER};
+use crate::cage::layer::{Layer, Owner};
+use crate::cage::profile::{HOME, INIT, Profile};
 use crate::net::Resolver;
+use crate::plan::SERVER_DIR;
 use crate::text::Shown;
 
 /// How to make one runtime image. Written in `images/`, compiled in.
@@ -78,7 +79,8 @@ pub trait Larder: Send + Sync {
 impl Recipe {
     /// The Node runtime.
     pub fn node() -> Self {
-        toml::from_str(include_str!("../../images/node/recipe.toml")).expect("the compiled-in recipe is read by a test")
+        toml::from_str(include_str!("../../images/node/recipe.toml"))
+            .expect("the compiled-in recipe is read by a test")
     }
 
     /// `node`.
@@ -216,7 +218,7 @@ pub async fn build(
     }
     layer.folder("tmp", 0o1777, Owner::Root)?;
     layer.folder(HOME.trim_start_matches('/'), 0o700, Owner::Cage)?;
-    layer.folder(SERVER.trim_start_matches('/'), 0o755, Owner::Cage)?;
+    layer.folder(SERVER_DIR.trim_start_matches('/'), 0o755, Owner::Cage)?;
     layer.file(INIT.trim_start_matches('/'), 0o555, INIT_BYTES)?;
     let tar = layer.finish()?;
     let mut labels = recipe.labels();
@@ -260,7 +262,11 @@ async fn try_out(engine: Arc<dyn Engine>, recipe: &Recipe, image: &ImageId) -> R
 }
 
 /// A base image out of Debian's packages, by the system's own debootstrap.
-async fn debian(engine: &dyn Engine, recipe: &Recipe, progress: &dyn Progress) -> Result<ImageId, InstallError> {
+async fn debian(
+    engine: &dyn Engine,
+    recipe: &Recipe,
+    progress: &dyn Progress,
+) -> Result<ImageId, InstallError> {
     let no_base = |why: String| InstallError::NoBase { why: Shown::new(&why) };
     let mut labels = recipe.labels();
     labels.insert(label::MARK.into(), "base".into());
@@ -295,7 +301,8 @@ async fn debian(engine: &dyn Engine, recipe: &Recipe, progress: &dyn Progress) -
 async fn run_here(mut command: tokio::process::Command, name: &'static str) -> Result<(), InstallError> {
     let no_base = |why: String| InstallError::NoBase { why: Shown::new(&why) };
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    let mut child = command.spawn().map_err(|error| no_base(format!("{name} is not there to run: {error}")))?;
+    let mut child =
+        command.spawn().map_err(|error| no_base(format!("{name} is not there to run: {error}")))?;
     let (mut out, mut err) = (String::new(), String::new());
     let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
     // both are read while it runs: a full pipe would stop it
@@ -314,7 +321,8 @@ async fn run_here(mut command: tokio::process::Command, name: &'static str) -> R
     if status.success() {
         return Ok(());
     }
-    let last = err.lines().chain(out.lines()).rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+    let last =
+        err.lines().chain(out.lines()).rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
     Err(no_base(format!("{name} ended with {status}: {last}")))
 }
 

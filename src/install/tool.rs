@@ -91,12 +91,9 @@ impl Tool {
         };
         let errors = String::from_utf8_lossy(&errors);
         let lines: Vec<&str> = errors.lines().filter(|line| !line.trim().is_empty()).collect();
-        let said = lines[lines.len().saturating_sub(LAST_WORDS)..].iter().map(|line| Shown::new(line)).collect();
-        Ok(Ended {
-            well: exit == Exit::Code(0),
-            output: String::from_utf8_lossy(&output).into_owned(),
-            said,
-        })
+        let said =
+            lines[lines.len().saturating_sub(LAST_WORDS)..].iter().map(|line| Shown::new(line)).collect();
+        Ok(Ended { well: exit == Exit::Code(0), output: String::from_utf8_lossy(&output).into_owned(), said })
     }
 }
 

@@ -5,11 +5,11 @@
 //!
 //! Invariants: an [`Image`] has the tree digest of the pin it was asked with, and this build's init.
 
-use super::InstallError;
+use super::CageError;
+use super::engine::{Engine, ImageId, ImageRecord, Labels, label};
+use super::init_binary;
 use super::layer::Layer;
-use crate::cage::engine::{Engine, ImageId, ImageRecord, Labels, label};
-use crate::cage::init_binary;
-use crate::cage::profile::INIT;
+use super::profile::INIT;
 use crate::digest::Digest;
 use crate::pin::Pin;
 
@@ -21,9 +21,18 @@ pub struct Image {
 }
 
 impl Image {
-    /// Only for the rooms that seal.
-    pub(super) fn sealed(id: ImageId, tree: Digest) -> Self {
-        Self { id, tree }
+    /// What an install cage of this pin was sealed as. For the install room.
+    pub(crate) fn sealed(id: ImageId, pin: &Pin) -> Self {
+        Self { id, tree: pin.plan().tree_digest() }
+    }
+
+    /// The labels of a sealed image of this pin.
+    pub(crate) fn labels(pin: &Pin) -> Labels {
+        Labels::from([
+            (label::MARK.into(), "sealed".into()),
+            (label::TREE.into(), pin.plan().tree_digest().to_string()),
+            (label::INIT.into(), init_binary::digest().to_string()),
+        ])
     }
 
     /// The engine's content address.
@@ -38,17 +47,15 @@ impl Image {
 
     /// The sealed image of this pin, if this host has it. One with another build's init is sealed again from the
     /// local image, without a network.
-    pub async fn find(engine: &dyn Engine, pin: &Pin) -> Result<Option<Self>, InstallError> {
+    pub async fn find(engine: &dyn Engine, pin: &Pin) -> Result<Option<Self>, CageError> {
         let tree = pin.plan().tree_digest();
-        let wanted = Labels::from([
-            (label::MARK.into(), "sealed".into()),
-            (label::TREE.into(), tree.to_string()),
-        ]);
+        let wanted =
+            Labels::from([(label::MARK.into(), "sealed".into()), (label::TREE.into(), tree.to_string())]);
         let images = engine.images(&wanted).await?;
         let ours = init_binary::digest().to_string();
         let current = |image: &&ImageRecord| image.labels.get(label::INIT) == Some(&ours);
         if let Some(image) = images.iter().find(current) {
-            return Ok(Some(Self::sealed(image.id.clone(), tree)));
+            return Ok(Some(Self { id: image.id.clone(), tree }));
         }
         let Some(older) = images.into_iter().next() else { return Ok(None) };
         let mut labels = older.labels;
@@ -57,15 +64,13 @@ impl Image {
         layer.file(INIT.trim_start_matches('/'), 0o555, init_binary::INIT)?;
         let tar = layer.finish()?;
         let id = engine.layer(&older.id, tar.to_path_buf(), labels).await?;
-        Ok(Some(Self::sealed(id, tree)))
+        Ok(Some(Self { id, tree }))
     }
 
     /// Removes every sealed image of this tree. For `unmount`, when no other pin has the same tree.
-    pub async fn forget(engine: &dyn Engine, tree: Digest) -> Result<usize, InstallError> {
-        let wanted = Labels::from([
-            (label::MARK.into(), "sealed".into()),
-            (label::TREE.into(), tree.to_string()),
-        ]);
+    pub async fn forget(engine: &dyn Engine, tree: Digest) -> Result<usize, CageError> {
+        let wanted =
+            Labels::from([(label::MARK.into(), "sealed".into()), (label::TREE.into(), tree.to_string())]);
         let images = engine.images(&wanted).await?;
         for image in &images {
             engine.remove_image(&image.id).await?;

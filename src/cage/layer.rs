@@ -10,9 +10,11 @@ use std::path::{Component, Path};
 use flate2::read::GzDecoder;
 use tempfile::TempPath;
 
+use crate::plan::User;
+
 /// Whose an entry is.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     /// Root's: nobody inside may change it.
     Root,
     /// The cage's user's.
@@ -23,7 +25,7 @@ impl Owner {
     fn id(self) -> u64 {
         match self {
             Owner::Root => 0,
-            Owner::Cage => u64::from(crate::cage::profile::User::CAGE.uid()),
+            Owner::Cage => u64::from(User::NOBODY.uid()),
         }
     }
 }
@@ -32,32 +34,32 @@ impl Owner {
 const PACKAGE_LIMIT: u64 = 512 * 1024 * 1024;
 
 /// An archive being written.
-pub(super) struct Layer {
+pub(crate) struct Layer {
     archive: tar::Builder<File>,
     path: TempPath,
 }
 
 impl Layer {
     /// An empty archive in the system's temporary directory.
-    pub(super) fn new() -> std::io::Result<Self> {
+    pub(crate) fn new() -> std::io::Result<Self> {
         let (file, path) = tempfile::NamedTempFile::with_prefix("pinfold-layer-")?.into_parts();
         Ok(Self { archive: tar::Builder::new(file), path })
     }
 
     /// Adds a directory, or changes an existing one's mode and owner.
-    pub(super) fn folder(&mut self, path: &str, mode: u32, owner: Owner) -> std::io::Result<()> {
+    pub(crate) fn folder(&mut self, path: &str, mode: u32, owner: Owner) -> std::io::Result<()> {
         let mut header = header(tar::EntryType::Directory, mode, owner, 0);
         self.archive.append_data(&mut header, path, std::io::empty())
     }
 
     /// Adds a regular file.
-    pub(super) fn file(&mut self, path: &str, mode: u32, bytes: &[u8]) -> std::io::Result<()> {
+    pub(crate) fn file(&mut self, path: &str, mode: u32, bytes: &[u8]) -> std::io::Result<()> {
         let mut header = header(tar::EntryType::Regular, mode, Owner::Root, bytes.len() as u64);
         self.archive.append_data(&mut header, path, bytes)
     }
 
     /// Adds a symbolic link.
-    pub(super) fn link(&mut self, path: &str, target: &str) -> std::io::Result<()> {
+    pub(crate) fn link(&mut self, path: &str, target: &str) -> std::io::Result<()> {
         let mut header = header(tar::EntryType::Symlink, 0o777, Owner::Root, 0);
         self.archive.append_link(&mut header, path, target)
     }
@@ -66,7 +68,11 @@ impl Layer {
     ///
     /// # Errors
     /// An entry whose path leaves the package, or more than 512 MiB of contents.
-    pub(super) fn package(&mut self, tgz: &[u8], place: impl Fn(&Path) -> Option<String>) -> std::io::Result<()> {
+    pub(crate) fn package(
+        &mut self,
+        tgz: &[u8],
+        place: impl Fn(&Path) -> Option<String>,
+    ) -> std::io::Result<()> {
         let mut packed = tar::Archive::new(GzDecoder::new(tgz).take(PACKAGE_LIMIT));
         for entry in packed.entries()? {
             let mut entry = entry?;
@@ -89,7 +95,7 @@ impl Layer {
     }
 
     /// The finished archive; the file goes with the value.
-    pub(super) fn finish(self) -> std::io::Result<TempPath> {
+    pub(crate) fn finish(self) -> std::io::Result<TempPath> {
         let mut file = self.archive.into_inner()?;
         file.flush()?;
         Ok(self.path)
@@ -113,7 +119,8 @@ mod tests {
     use super::*;
 
     fn packed(entries: &[(&str, &[u8])]) -> Vec<u8> {
-        let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+        let mut archive =
+            tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
         for (path, bytes) in entries {
             let mut header = tar::Header::new_gnu();
             header.set_size(bytes.len() as u64);
@@ -130,10 +137,13 @@ mod tests {
     fn takes_a_packages_files_without_its_first_folder() {
         let mut layer = Layer::new().unwrap();
         let tgz = packed(&[("package/bin/node", b"#!"), ("package/include/x.h", b"")]);
-        layer.package(&tgz, |inside| (inside == Path::new("bin/node")).then(|| "usr/local/bin/node".into())).unwrap();
+        layer
+            .package(&tgz, |inside| (inside == Path::new("bin/node")).then(|| "usr/local/bin/node".into()))
+            .unwrap();
         let path = layer.finish().unwrap();
         let mut read = tar::Archive::new(File::open(&path).unwrap());
-        let paths: Vec<_> = read.entries().unwrap().map(|e| e.unwrap().path().unwrap().into_owned()).collect();
+        let paths: Vec<_> =
+            read.entries().unwrap().map(|e| e.unwrap().path().unwrap().into_owned()).collect();
         assert_eq!(paths, [Path::new("usr/local/bin/node")]);
     }
 
