@@ -152,6 +152,17 @@ fn refuses_a_manifest_past_its_bound() {
 }
 
 #[test]
+fn refuses_a_tarball_that_unpacks_past_its_bound() {
+    let zeros = "\0".repeat(1 << 20);
+    let tgz = tarball(&[file("package/package.json", MANIFEST), file("package/zeros", &zeros)]);
+    assert!(tgz.len() < 20_000);
+    assert!(manifest(&tgz, 2 << 20).is_ok());
+    for bound in [1_000, 1 << 20, (1 << 20) + 1_536] {
+        assert!(manifest(&tgz, bound).is_err(), "{bound}");
+    }
+}
+
+#[test]
 fn looks_at_what_a_path_leads_to() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
