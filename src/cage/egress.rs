@@ -346,7 +346,7 @@ impl Egress {
         why: &dyn fmt::Display,
     ) -> GateRefused {
         // A name is at most 253 bytes in the DNS; what is longer comes from a cage that plays games.
-        let name = Shown::new(&name[..name.floor_char_boundary(253)]);
+        let name = Shown::new(&name.chars().take(253).collect::<String>());
         let refused = match port {
             Some(port) => GateRefused::new(format_args!("{name}:{port}: {why}")),
             None => GateRefused::new(format_args!("{name}: {why}")),
@@ -418,7 +418,7 @@ pub struct Reached {
 /// A name a cage asked for in vain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denied {
-    /// The name as it was asked for, its first 253 bytes.
+    /// The name as it was asked for, its first 253 characters.
     pub name: Shown,
     /// The TCP port; none where already the name was not resolved.
     pub port: Option<u16>,

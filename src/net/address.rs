@@ -214,9 +214,11 @@ mod tests {
         }
     }
 
+    type Neighbours = (&'static str, &'static str, Option<&'static str>, &'static str, Option<&'static str>);
+
     /// The address just before and just after each range, and what it is.
     #[rustfmt::skip]
-    const NEIGHBOURS: &[(&str, &str, Option<&str>, &str, Option<&str>)] = &[
+    const NEIGHBOURS: &[Neighbours] = &[
         ("0.0.0.0/32",         "0.0.0.0",         Some("unspecified"), "0.0.0.1",       Some("this-network")),
         ("0.0.0.0/8",          "0.0.0.1",         Some("this-network"), "1.0.0.0",      None),
         ("10.0.0.0/8",         "9.255.255.255",   None,                "11.0.0.0",      None),

@@ -11,6 +11,8 @@ pub mod client;
 pub mod names;
 pub mod resolver;
 pub mod target;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::time::Duration;
 

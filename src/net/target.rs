@@ -10,6 +10,11 @@
 //! let theirs: ThirdPartyUrl = "https://evil.example/".parse().unwrap();
 //! let ours: OperatorUrl = theirs.into();
 //! ```
+//! ```
+//! async fn look_up(resolver: pinfold::net::Resolver, asked: pinfold::net::HostName) {
+//!     let _ = resolver.vetted(&asked).await;
+//! }
+//! ```
 //! ```compile_fail
 //! async fn look_up(resolver: pinfold::net::Resolver, asked: pinfold::net::HostName) {
 //!     let _ = resolver.operator(&asked).await;
@@ -119,7 +124,7 @@ pub struct OperatorUrl {
 
 impl OperatorUrl {
     /// Takes a URL for one that the operator chose. Whoever calls this vouches for where it was read.
-    pub fn chosen_by_operator(text: &str) -> Result<Self, UrlRefused> {
+    pub(crate) fn chosen_by_operator(text: &str) -> Result<Self, UrlRefused> {
         let mut url = parse(text)?;
         if !matches!(url.scheme(), "https" | "http") {
             let scheme = Shown::new(url.scheme());

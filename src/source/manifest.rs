@@ -17,7 +17,7 @@ const BINS: usize = 256;
 const BIN_NAME_BYTES: usize = 214;
 const BIN_FILE_BYTES: usize = 1_024;
 /// The longest text that is kept of a fact; the screen and the card have limits of their own.
-const FACT_BYTES: usize = 64 << 10;
+const FACT_CHARS: usize = 64_000;
 /// The scripts npm runs when it installs a package from a registry.
 const INSTALL_SCRIPTS: [&str; 3] = ["preinstall", "install", "postinstall"];
 
@@ -42,7 +42,7 @@ impl Manifest {
 /// A text made safe to draw; nothing where there is none.
 pub(super) fn text(value: Option<&Value>) -> Option<Shown> {
     let text = value?.as_str().filter(|text| !text.trim().is_empty())?;
-    Some(Shown::new(&text[..text.floor_char_boundary(FACT_BYTES)]))
+    Some(Shown::new(&text.chars().take(FACT_CHARS).collect::<String>()))
 }
 
 fn install_scripts(json: &Value) -> Vec<(&'static str, Shown)> {

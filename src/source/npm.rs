@@ -135,7 +135,7 @@ fn choose(document: &[u8], registry: &Registry, spec: &NpmSpec) -> Result<Releas
     facts.attested = entry.pointer("/dist/attestations").is_some_and(Value::is_object);
     facts.unpacked_bytes = entry.pointer("/dist/unpackedSize").and_then(Value::as_u64);
     facts.published = document.at(&version.to_string());
-    facts.first_published = document.at("created");
+    facts.first_published = document.first_published();
     facts.latest = document.tagged("latest").filter(|latest| *latest != version);
     Ok(Release::npm(name.clone(), version, integrity, Origin::Registry(registry.clone()), manifest))
 }
@@ -184,6 +184,11 @@ impl Document<'_> {
 
     fn at(&self, what: &str) -> Option<Timestamp> {
         self.time.get(what)?.as_str()?.parse().ok()
+    }
+
+    /// Mirrors leave out `created`; the earliest of the versions they know is near enough.
+    fn first_published(&self) -> Option<Timestamp> {
+        self.at("created").or_else(|| self.versions.keys().filter_map(|version| self.at(version)).min())
     }
 
     fn newest(&self) -> Vec<NpmVersion> {

@@ -78,7 +78,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
 /// The bytes are no tarball of a package, pass a bound, hold two manifests, or the manifest's name, version or
 /// programs are refused.
 pub fn release(origin: &Path, tgz: &[u8]) -> Result<Release, SourceError> {
-    let json = manifest(tgz).map_err(|why| no_package(origin, &why))?;
+    let json = manifest(tgz, UNPACKED_BYTES).map_err(|why| no_package(origin, &why))?;
     let json: Value = serde_json::from_slice(&json)
         .map_err(|error| no_package(origin, &format!("its package.json is unreadable: {error}")))?;
     let says = |field: &str| {
@@ -107,9 +107,9 @@ fn no_package(path: &Path, why: &str) -> SourceError {
 }
 
 /// The one `package.json` directly under the tarball's top folder, whatever that is called (npm strips it).
-fn manifest(tgz: &[u8]) -> Result<Vec<u8>, String> {
+fn manifest(tgz: &[u8], unpacked_bytes: u64) -> Result<Vec<u8>, String> {
     // npm reads every member of a gzip file, so a second one must not hide anything from us.
-    let unpacked = MultiGzDecoder::new(tgz).take(UNPACKED_BYTES);
+    let unpacked = MultiGzDecoder::new(tgz).take(unpacked_bytes);
     let mut archive = tar::Archive::new(unpacked);
     let mut found = None;
     let broken = |error: io::Error| format!("it is no tarball: {error}");
