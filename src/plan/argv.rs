@@ -137,15 +137,22 @@ impl From<Argument> for String {
     }
 }
 
-/// As a person reads it on the card: the word as it is, or in single quotes where its ends could be mistaken;
-/// what cannot be drawn is written as `\u{…}`, so two different arguments never look the same.
 impl fmt::Display for Argument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Exactly(&self.0).fmt(f)
+    }
+}
+
+/// Text as a person reads it on the card: the word as it is, or in single quotes where its ends could be
+/// mistaken; what cannot be seen is written as `\u{…}`, so two different texts never look the same.
+#[derive(Debug, Clone, Copy)]
+pub struct Exactly<'a>(pub &'a str);
+
+impl fmt::Display for Exactly<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-{}".contains(c);
-        let quoted = self.0.is_empty() || !self.0.chars().all(plain);
-        if quoted {
-            f.write_str("'")?;
-        }
+        let quote = if self.0.is_empty() || !self.0.chars().all(plain) { "'" } else { "" };
+        f.write_str(quote)?;
         for c in self.0.chars() {
             if !is_seen(c) {
                 write!(f, "{}", c.escape_unicode())?;
@@ -155,10 +162,7 @@ impl fmt::Display for Argument {
                 write!(f, "{c}")?;
             }
         }
-        if quoted {
-            f.write_str("'")?;
-        }
-        Ok(())
+        f.write_str(quote)
     }
 }
 

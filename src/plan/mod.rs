@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-pub use argv::{Argument, ArgumentRefused, MOST_ARGUMENTS, Piece};
+pub use argv::{Argument, ArgumentRefused, Exactly, MOST_ARGUMENTS, Piece};
 pub use draw::Draft;
 pub use egress::{NotAWayOut, WayOut};
 pub use env::{EnvAsked, EnvName, EnvRefused, EnvValue, refused_names};
@@ -38,6 +38,9 @@ pub use release::{Ecosystem, Integrity, NotAnIntegrity, Origin, Released};
 pub use runtime::{Bin, Runtime, SERVER_DIR, User};
 
 use crate::digest::Digest;
+
+#[cfg(test)]
+pub(crate) use draw::tests;
 
 /// Everything that decides what runs. Immutable; known by its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]

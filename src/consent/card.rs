@@ -1,0 +1,281 @@
+//! What does a person see before they say yes?
+//!
+//! Everything that decides what runs, each part in a field of its own, then what is merely told about the package,
+//! then what follows from both. For a program the same as JSON: the plan itself, its digest, and the notes.
+//! Words of others stand first and marked; what Pinfold says of its own knowledge is nearest to the question.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::layout::{Layout, Palette, Voice, shell_word};
+use crate::plan::{Argument, Exactly, Facts, Lock, Origin, Plan};
+
+/// Days a version is called new for: most bad releases are found and withdrawn within days.
+const NEW_FOR_DAYS: i64 = 7;
+
+/// A plan with what is told about it, ready to be shown.
+#[derive(Debug, Clone)]
+pub struct Card<'a> {
+    plan: &'a Plan,
+    lock: &'a Lock,
+    facts: &'a Facts,
+    now: Timestamp,
+    notes: Vec<Note>,
+}
+
+/// Something to know about a plan that is not in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// Which note it is: stable, kebab-case.
+    note: &'static str,
+    /// Whether the text is somebody else's.
+    theirs: bool,
+    text: String,
+    #[serde(skip)]
+    voice: Voice,
+}
+
+impl Note {
+    /// Which note it is: stable, kebab-case.
+    pub fn kind(&self) -> &'static str {
+        self.note
+    }
+
+    /// The note; safe to draw.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn ours(note: &'static str, voice: Voice, text: impl Into<String>) -> Self {
+        Self { note, theirs: false, text: text.into(), voice }
+    }
+
+    fn theirs(note: &'static str, text: &crate::text::Shown) -> Self {
+        Self { note, theirs: true, text: text.to_string(), voice: Voice::Theirs }
+    }
+}
+
+impl<'a> Card<'a> {
+    /// The card of a plan, its lock, and what is told about it, as of now.
+    pub fn new(plan: &'a Plan, lock: &'a Lock, facts: &'a Facts, now: Timestamp) -> Self {
+        let mut card = Self { plan, lock, facts, now, notes: Vec::new() };
+        card.notes = [
+            card.about_origin(),
+            card.about_release(),
+            card.about_tree(),
+            card.about_way_out(),
+            card.about_command(),
+        ]
+        .concat();
+        card
+    }
+
+    /// The plan it is of.
+    pub fn plan(&self) -> &'a Plan {
+        self.plan
+    }
+
+    /// What is to be known besides the plan.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// The card for a program: `{"digest", "plan", "notes"}`. The digest is that of the plan's canonical JSON
+    /// (RFC 8785), so a reader can compute it.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({ "digest": self.plan.digest(), "plan": self.plan, "notes": self.notes })
+    }
+
+    fn about_origin(&self) -> Vec<Note> {
+        let text = match self.plan.release().origin() {
+            Origin::Registry => {
+                return vec![Note::ours(
+                    "unvouched",
+                    Voice::Notice,
+                    "plain npm: anyone may publish a look-alike, and nobody has looked at this one",
+                )];
+            }
+            Origin::Path(_) => "a package on this disk: nobody but its owner vouches for it",
+        };
+        vec![Note::ours("local", Voice::Notice, text)]
+    }
+
+    fn about_release(&self) -> Vec<Note> {
+        let mut notes = Vec::new();
+        if let Some(description) = &self.facts.description {
+            notes.push(Note::theirs("description", description));
+        }
+        if let Some(deprecated) = &self.facts.deprecated {
+            notes.push(Note::ours("deprecated", Voice::Notice, "its publisher says not to use it any more"));
+            notes.push(Note::theirs("deprecated-because", deprecated));
+        }
+        if let Some(publisher) = &self.facts.publisher {
+            notes.push(Note::theirs("publisher", publisher));
+        }
+        if let Some(published) = self.facts.published {
+            let day = published.strftime("%Y-%m-%d");
+            let days = self.now.duration_since(published).as_hours() / 24;
+            let age = match days {
+                ..0 => "in the future, says the registry".to_owned(),
+                0 => "less than a day ago".to_owned(),
+                1 => "1 day ago".to_owned(),
+                _ => format!("{days} days ago"),
+            };
+            notes.push(Note::ours("published", Voice::Ours, format!("{day}, {age}")));
+            if days < NEW_FOR_DAYS {
+                let text = "this version is new: bad releases are mostly found within a week";
+                notes.push(Note::ours("new-version", Voice::Notice, text));
+            }
+        }
+        match self.facts.provenance {
+            Some(true) => notes.push(Note::ours(
+                "provenance",
+                Voice::Ours,
+                "the registry holds a statement of where it was built; pinfold has not verified it",
+            )),
+            Some(false) => {
+                notes.push(Note::ours("provenance", Voice::Ours, "none: nothing says where it was built"))
+            }
+            None => {}
+        }
+        notes
+    }
+
+    fn about_tree(&self) -> Vec<Note> {
+        let packages = self.lock.entries().len();
+        let inside = self.lock.entries().iter().filter(|e| e.integrity().is_none()).count();
+        let mut text = match packages {
+            1 => "1 package, held by its hash".to_owned(),
+            n => format!("{n} packages, every one held by its hash"),
+        };
+        if inside > 0 {
+            text.push_str(&format!(" ({inside} of them inside another's archive)"));
+        }
+        let mut notes = vec![Note::ours("tree", Voice::Ours, text)];
+        let wanters = self.lock.script_wanters();
+        if !wanters.is_empty() {
+            let list = wanters.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            notes.push(Note::ours(
+                "install-scripts",
+                Voice::Notice,
+                format!("not run, though asked for by {list}; what they build or fetch will be missing"),
+            ));
+        }
+        notes
+    }
+
+    fn about_way_out(&self) -> Vec<Note> {
+        let mut notes = Vec::new();
+        if self.plan.egress().iter().any(crate::plan::WayOut::is_public) {
+            let text = "it may reach any public host, ones of its own choice too";
+            notes.push(Note::ours("egress-public", Voice::Notice, text));
+        }
+        if !self.plan.egress().is_empty() && !self.plan.credentials().is_empty() {
+            notes.push(Note::ours(
+                "credential-and-egress",
+                Voice::Danger,
+                "it is given a secret and a way out: it can hand the secret to whoever answers there",
+            ));
+        }
+        notes
+    }
+
+    fn about_command(&self) -> Vec<Note> {
+        let mut notes = Vec::new();
+        let marked: Vec<_> = (1..)
+            .zip(self.plan.arguments())
+            .filter(|(_, argument)| argument.looks_like_shell())
+            .map(|(position, _)| position.to_string())
+            .collect();
+        if !marked.is_empty() {
+            notes.push(Note::ours(
+                "shell-like-argument",
+                Voice::Notice,
+                format!("a shell would act upon argument {}; none will see it", marked.join(", ")),
+            ));
+        }
+        for (name, why) in &self.facts.dropped_env {
+            notes.push(Note::ours("env-dropped", Voice::Ours, format!("{name} is left out: {why}")));
+        }
+        notes
+    }
+
+    /// The card for a person, in lines of at most `width` columns (no fewer than 24).
+    pub fn text(&self, width: usize, palette: Palette) -> String {
+        let (plan, release) = (self.plan, self.plan.release());
+        let ours = |text: String| vec![(Voice::Ours, text)];
+        let mut card = Layout::new(width, palette);
+
+        card.heading("What would run");
+        card.heading("");
+        self.told(&mut card, "Their words", &["description"]);
+        self.told(&mut card, "Publisher", &["publisher"]);
+        self.told(&mut card, "Deprecated", &["deprecated", "deprecated-because"]);
+        self.told(&mut card, "Published", &["published", "new-version"]);
+        self.told(&mut card, "Provenance", &["provenance"]);
+
+        card.field("Name", &ours(plan.name().to_string()));
+        card.field("Package", &ours(format!("{} {}", release.package(), release.version())));
+        let mut source = ours(Exactly(&release.id()).to_string());
+        source.extend(self.notes_of(&["unvouched", "local"]));
+        card.field("Source", &source);
+        card.field("Hash", &ours(release.integrity().to_string()));
+        let mut tree = self.notes_of(&["tree"]);
+        tree.push((Voice::Ours, format!("lock {}", plan.lock_digest())));
+        card.field("Tree", &tree);
+        let scripts = self.notes_of(&["install-scripts"]);
+        let off = "off; no package asks for one".to_owned();
+        card.field("Scripts", &if scripts.is_empty() { ours(off) } else { scripts });
+
+        let command = plan.argv().iter().map(Argument::to_string).collect::<Vec<_>>().join(" ");
+        let mut command = ours(command);
+        command.extend(self.notes_of(&["shell-like-argument"]));
+        card.field("Command", &command);
+        for name in plan.credentials() {
+            card.field("Secret", &[(Voice::Notice, name.to_string())]);
+        }
+        if plan.credentials().is_empty() {
+            card.field("Secrets", &ours("none".to_owned()));
+        }
+        for (name, value) in plan.env() {
+            card.field("Setting", &ours(format!("{name}={}", Exactly(value.as_str()))));
+        }
+        self.told(&mut card, "Left out", &["env-dropped"]);
+        for rule in plan.egress() {
+            card.field("Egress", &[(Voice::Notice, rule.to_string())]);
+        }
+        if plan.egress().is_empty() {
+            card.field("Egress", &ours("none: it reaches no host at all".to_owned()));
+        }
+        self.told(&mut card, "Beware", &["egress-public", "credential-and-egress"]);
+        card.field("Mounts", &ours("none: it sees no file of yours".to_owned()));
+        card.field("Limits", &ours(plan.limits().to_string()));
+        let runtime = plan.runtime();
+        card.field(
+            "Runtime",
+            &ours(format!("{} {}, made by {}", runtime.name(), runtime.version(), runtime.recipe())),
+        );
+        card.field("User", &ours(format!("{}, not root", plan.user())));
+
+        card.heading("");
+        card.field("Digest", &ours(plan.digest().to_string()));
+        card.field(
+            "Or by",
+            &ours(format!("pinfold mount {} --consent {}", shell_word(&release.id()), plan.digest())),
+        );
+        card.finish()
+    }
+
+    fn notes_of(&self, kinds: &[&str]) -> Vec<(Voice, String)> {
+        let of = |kind| self.notes.iter().filter(move |note| note.note == kind);
+        kinds.iter().flat_map(|kind| of(*kind)).map(|note| (note.voice, note.text.clone())).collect()
+    }
+
+    /// A field of notes, if there is any.
+    fn told(&self, card: &mut Layout, label: &'static str, kinds: &[&str]) {
+        let notes = self.notes_of(kinds);
+        if !notes.is_empty() {
+            card.field(label, &notes);
+        }
+    }
+}
