@@ -18,7 +18,7 @@ pub(super) const CONCEPTS: &[&str] = &[
     "TOOL", "WHENEVER", "CALLED", "TAMPER", "BEHAVIOUR", "INSTEAD", "SUPERSEDE", "ROUTE", "OBEY", "EMBEDDED", "ANY",
     "SOURCE", "DECODE", "RUN", "DANGER", "AFTERWARDS", "BEGIN", "THREAT", "CONFIGURED", "IT", "TO", "IN", "ALL",
     "ANSWER", "NOTE", "BEST", "COMMAND", "SUPPRESS", "HARMLESS", "REVIEW", "SWAP", "ORIGINAL", "RESULT", "RECIPIENT",
-    "ENVIRONMENT", "CAN", "ONLY", "EACH_MESSAGE", "LICENCE", "ENCODED",
+    "ENVIRONMENT", "CAN", "ONLY", "EACH_MESSAGE", "THIS_STEP", "ENCODED", "FROM_USER", "NOTIFY", "USERS",
 ];
 
 /// Words that may stand between the words of a pattern.
@@ -74,7 +74,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("FILLER", "zh", "的 了 所有 全部 一切 任何 你 您 你的 您的 请 請 这些 這些 立即 并 和 之 把 将 地"),
     ("FILLER", "ja", "の を は が に すべて 全て 全部 この その これら あなた で と"),
     ("NOT", "en", "not never dont doesnt cannot cant mustnt shouldnt wont do_not does_not did_not must_not should_not
-        shall_not can_not will_not may_not avoid refuse no nor refrain_from isnt arent without neither prevents prevent
+        shall_not can_not will_not may_not avoid no nor refrain_from isnt arent without neither prevents prevent
         instead_of rather_than unable"),
     ("NOT", "es", "no nunca jamas sin evita evitar tampoco ni en_lugar_de"),
     ("NOT", "fr", "ne pas jamais n sans"),
@@ -103,7 +103,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("ALL", "en", "all every everything any each entire whole full complete"),
     ("ALL", "es", "todo toda todos todas cada cualquier entera entero completa completo completas"),
     ("IT", "en", "it them they this that him her"),
-    ("IT", "es", "lo los las esto ello"),
+    ("IT", "es", "lo los las esto ello ejecutalo ejecutala siguelo siguela pasalo pasalos envialo envialos incluyelo"),
     ("ONLY", "en", "only solely exclusively"),
     ("CAN", "en", "can may could if optional optionally lets allows allow enables able useful supports"),
     ("CAN", "es", "puede pueden podria si permite opcional"),
@@ -221,7 +221,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("LIMITS", "en", "rules rule context constraints constraint restrictions settings training policy policies boundaries
         messages message conversation limits limitations protocols requests request principles"),
     ("LIMITS", "es", "reglas regla normas contexto restricciones restriccion limitaciones limites politica politicas
-        entrenamiento mensajes mensaje conversacion configuracion"),
+        entrenamiento mensajes mensaje conversacion configuracion peticion peticiones solicitud solicitudes"),
     ("LIMITS", "fr", "regles contexte contraintes restrictions limites messages"),
     ("LIMITS", "de", "regeln beschrankungen kontext einschrankungen nachrichten"),
     ("LIMITS", "pt", "regras contexto restricoes limites mensagens"),
@@ -418,15 +418,15 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
         you_know you_find available_to_you in_your_context you_see your_context your_memory you_can_reach you_remember
         you_hold visible_to_you in_context stored_in_memory from_memory you_have_seen accessible_to_you
         you_come_across youve_seen you_possess you_discover you_encounter the_user_has_shared
-        the_user_shared user_has_pasted you_can_locate in_this_conversation in_the_conversation from_the_conversation
+        the_user_shared user_has_pasted you_can_locate in_this_conversation
         in_this_chat in_this_session the_user_has_typed the_user_typed the_user_has_mentioned
         the_user_has_provided the_user_has_entered from_this_conversation from_your_context"),
     ("YOU_CAN_REACH", "es", "a_las_que_tengas_acceso a_los_que_tengas_acceso que_encuentres que_conozcas que_puedas_encontrar
         que_puedas_leer que_tengas a_las_que_puedas_acceder que_veas en_tu_contexto tu_contexto tu_memoria
         que_haya_compartido que_sepas a_la_que_tengas_acceso que_haya_en_la_conversacion tengas_acceso puedas_acceder
-        de_esta_conversacion de_la_conversacion en_la_conversacion"),
+        de_esta_conversacion"),
     ("READ", "en", "read open cat load fetch retrieve access view grab collect extract gather harvest pull read_file
-        reads obtain find locate steal look_up search_for copy take dump"),
+        obtain find locate steal look_up search_for copy take dump"),
     ("READ", "es", "lee leer lea abre abrir abra carga cargar obten obtener obtenga accede acceder extrae extraer recopila
         recolecta busca recoge roba consulta toma leyendo"),
     ("READ", "fr", "lis lisez lire ouvre ouvrez recupere recuperez"),
@@ -442,11 +442,11 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("FILE", "es", "archivo archivos fichero ficheros carpeta carpetas directorio documentos documento"),
 
     // Hiding it.
-    ("TELL", "en", "tell mention inform notify alert warn disclose reveal say acknowledge admit let_on discuss explain
+    ("TELL", "en", "tell mention inform warn disclose reveal say acknowledge admit let_on discuss explain
         telling mentioning informing notifying alerting warning disclosing revealing report advise announce
         bring_up refer_to describe talk_about speak_of indicate hint reference confirm_to telling_them"),
     ("TELL", "es", "digas decir diga decirle decirselo le_digas mencionar menciones mencione mencionarlo informar informes
-        informe informarle notificar notifiques notifique avisar avises avise avisarle revelar reveles revele reveles_nada comentar
+        informe informarle avisar avises avise avisarle revelar reveles revele reveles_nada comentar
         comentes cuentes contar cuente advertir alertes alertar expliques explicar se_lo_digas menciona hables"),
     ("TELL", "fr", "dis dites dire mentionne mentionnez mentionner informe informez informer previens prevenez prevenir revele
         revelez"),
@@ -460,8 +460,8 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("TELL", "ko", "말하* 알리* 언급하*"),
     ("SHOW", "en", "show display expose surface visible let_the_user_see let_them_see print output make_visible include"),
     ("SHOW", "es", "muestres mostrar muestre mostrarlo ensenes ensenar exhibas visible"),
-    ("HIDE", "en", "hide conceal keep obscure mask cover_up withhold suppress omit"),
-    ("HIDE", "es", "oculta ocultar oculte ocultalo esconde esconder escondelo manten mantener mantenlo encubre omite"),
+    ("HIDE", "en", "hide conceal keep obscure mask cover_up withhold suppress"),
+    ("HIDE", "es", "oculta ocultar oculte ocultalo esconde esconder escondelo manten mantener mantenlo encubre"),
     ("SUPPRESS", "en", "secret hidden confidential private invisible concealed quiet unaware unseen undisclosed
         out_of_sight between_us to_yourself from_the_user from_user from_users from_them"),
     ("SUPPRESS", "es", "secreto oculto oculta ocultos confidencial escondido en_secreto al_usuario del_usuario invisible"),
@@ -666,11 +666,20 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("BEST", "en", "best only preferred superior most_reliable most_trusted official correct"),
     ("BEST", "es", "mejor unica unico preferida oficial superior"),
     ("HARMLESS", "en", "logged released ready connected member signed"),
+    ("NOTIFY", "en", "notify alert notified"),
+    ("NOTIFY", "es", "notificar notifiques notifique notifica"),
+    ("USERS", "en", "users humans members customers owners people"),
+    ("USERS", "es", "usuarios miembros"),
+    ("FROM_USER", "en", "from_the_user from_user from_users from_them from_the_human from_the_person"),
+    ("FROM_USER", "es", "al_usuario del_usuario"),
     ("EACH_MESSAGE", "en", "every_message each_message all_messages every_email all_emails each_email every_prompt every_request
         every_file all_files every_response every_query every_message_the_user all_outgoing_mail outgoing_emails
         every_outgoing_email all_outgoing_emails every_outgoing_message all_future_emails"),
     ("EACH_MESSAGE", "es", "cada_mensaje todos_los_mensajes cada_correo todos_los_correos cada_archivo todos_los_archivos cada_email"),
-    ("LICENCE", "en", "license licence copyright"),
+    ("THIS_STEP", "en", "this_step these_steps this_action this_instruction these_instructions this_note this_requirement this_part
+        this_request this_to_anyone this_transfer this_behavior this_behaviour this_process this_operation"),
+    ("THIS_STEP", "es", "este_paso estos_pasos esta_accion esta_instruccion estas_instrucciones esta_nota esta_parte este_proceso
+        esta_operacion"),
 ];
 
 #[cfg(test)]

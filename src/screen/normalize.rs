@@ -229,8 +229,9 @@ fn fold_word(word: &mut String, out: &mut String) {
     if word.is_ascii() {
         out.push_str(word);
     } else {
-        let mixed = word.chars().any(|c| c.is_ascii_alphabetic());
-        let folded: String = word.chars().map(|c| latin_of(c).unwrap_or(c)).collect();
+        let mixed = word.chars().any(is_latin);
+        let fold = |c: char| if mixed { resembling(c).or_else(|| twin(c)) } else { twin(c) };
+        let folded: String = word.chars().map(|c| fold(c).unwrap_or(c)).collect();
         if mixed || folded.is_ascii() {
             out.push_str(&folded);
         } else {
@@ -240,6 +241,11 @@ fn fold_word(word: &mut String, out: &mut String) {
     word.clear();
 }
 
+/// Latin letters as they come out of NFKD: ASCII, and the phonetic and small capital ones.
+fn is_latin(c: char) -> bool {
+    c.is_ascii_alphabetic() || matches!(c, '\u{250}'..='\u{2AF}' | '\u{1D00}'..='\u{1D7F}' | '\u{A720}'..='\u{A7FF}')
+}
+
 /// Letters in squares and circles, and the letters flags are made of, which NFKC leaves alone.
 fn enclosed_letter(c: char) -> Option<char> {
     let n = c as u32;
@@ -247,20 +253,31 @@ fn enclosed_letter(c: char) -> Option<char> {
     char::from_u32(u32::from(b'A') + n - start)
 }
 
-/// The Latin letter a character looks like.
-///
-/// Ours first, for resemblances that Unicode's table (UTS 39) does not list because a font sets them apart, then
-/// that table.
-fn latin_of(c: char) -> Option<char> {
+/// The Latin letter a character cannot be told from (Unicode's table of confusables, UTS 39).
+fn twin(c: char) -> Option<char> {
     if c.is_ascii() {
         return Some(c);
     }
+    // In lower case: the table has a capital I look like a small L.
+    let mut lower = c.to_lowercase();
+    let (Some(small), None) = (lower.next(), lower.next()) else { return None };
+    let mut buffer = [0; 4];
+    let mut looks_like = unicode_security::confusable_detection::skeleton(small.encode_utf8(&mut buffer));
+    match (looks_like.next(), looks_like.next()) {
+        (Some(one), None) if one.is_ascii_alphabetic() => Some(one),
+        _ => None,
+    }
+}
+
+/// The Latin letter a character resembles, for words that mix it with Latin letters: what fonts set apart but a
+/// reader takes for one.
+fn resembling(c: char) -> Option<char> {
     let ours = match c {
         'α' => 'a',
         'β' | 'в' | 'В' => 'b',
         'ε' | 'э' | 'є' => 'e',
         'η' | 'п' | 'и' | 'И' | 'ո' | 'ռ' => 'n',
-        'ι' | 'ı' | 'ɪ' | 'ι' => 'i',
+        'ι' | 'ı' | 'ɪ' => 'i',
         'κ' | 'к' | 'ᴋ' | 'қ' => 'k',
         'м' | 'ᴍ' => 'm',
         'ν' => 'v',
@@ -289,14 +306,7 @@ fn latin_of(c: char) -> Option<char> {
         'ᴡ' => 'w',
         'ʏ' => 'y',
         'ᴢ' => 'z',
-        _ => {
-            let mut buffer = [0; 4];
-            let mut looks_like = unicode_security::confusable_detection::skeleton(c.encode_utf8(&mut buffer));
-            return match (looks_like.next(), looks_like.next()) {
-                (Some(one), None) if one.is_ascii_alphabetic() => Some(one),
-                _ => None,
-            };
-        }
+        _ => return None,
     };
     Some(ours)
 }

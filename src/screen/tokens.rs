@@ -33,6 +33,8 @@ pub(super) struct Token {
     pub(super) after_pause: bool,
     /// It stands inside quotation marks or backticks.
     pub(super) quoted: bool,
+    /// It is a phrase, and so may be several elements of a pattern at once.
+    pub(super) joined: bool,
 }
 
 /// Words and phrases, compiled.
@@ -73,6 +75,8 @@ impl Lexicon {
 
     fn add(&mut self, entry: &str, bit: Concepts) {
         let entry = if entry.is_ascii() { entry.to_owned() } else { fold(entry, None).to_lowercase() };
+        // As the reader does it: an apostrophe is nothing, a hyphen parts two words.
+        let entry = entry.replace('\'', "").replace('-', "_");
         if let Some(prefix) = entry.strip_suffix('*') {
             let key = prefix.chars().take(3).collect();
             self.prefixes.entry(key).or_default().push((prefix.to_owned(), bit));
@@ -129,7 +133,7 @@ impl Lexicon {
     /// The tokens of a reading, in order.
     pub(super) fn tokens(&self, text: &str) -> Vec<Token> {
         let mut reader =
-            Reader { lexicon: self, text, out: Vec::with_capacity(text.len() / 6), quote: None, sentence: 0, in_sentence: 0 };
+            Reader { lexicon: self, text, out: Vec::with_capacity(text.len() / 6), quote: None, pause: false, sentence: 0, since_stop: 0 };
         reader.run();
         let mut tokens = reader.out;
         self.join_phrases(&mut tokens);
@@ -155,8 +159,11 @@ struct Reader<'l, 't> {
     text: &'t str,
     out: Vec<Token>,
     quote: Option<char>,
+    /// Punctuation came after the last word.
+    pause: bool,
     sentence: u32,
-    in_sentence: u32,
+    /// Words since the last full stop, or what looks like one.
+    since_stop: u32,
 }
 
 impl Reader<'_, '_> {
@@ -188,15 +195,15 @@ impl Reader<'_, '_> {
 
     /// A one-word sentence is no sentence: "Ignore. All. Previous. Instructions." is read on.
     fn end_sentence(&mut self) {
-        if self.in_sentence >= 2 {
+        if self.since_stop >= 2 {
             self.sentence += 1;
-            self.in_sentence = 0;
         }
+        self.since_stop = 0;
     }
 
     fn chunk(&mut self, start: usize, end: usize, scratch: &mut String) {
         let chunk = &self.text[start..end];
-        let mut pause = false;
+        let mut pause = std::mem::take(&mut self.pause);
         // What opens before the word.
         let mut from = start;
         for c in chunk.chars() {
@@ -217,6 +224,8 @@ impl Reader<'_, '_> {
         let was_quoted = self.quote.is_some();
         if to > from {
             self.body(from, to, pause, scratch);
+        } else {
+            self.pause = pause;
         }
         self.after(tail, was_quoted);
     }
@@ -224,6 +233,7 @@ impl Reader<'_, '_> {
     /// Punctuation after a word.
     fn after(&mut self, tail: &str, was_quoted: bool) {
         for c in tail.chars() {
+            self.pause |= !matches!(c, '*' | '_' | '~' | '$');
             match c {
                 '"' | '`' | '\'' if self.quote == Some(c) => self.quote = None,
                 '"' | '`' if was_quoted => self.quote = None,
@@ -271,8 +281,17 @@ impl Reader<'_, '_> {
     }
 
     fn word(&mut self, start: usize, end: usize, pause: bool, scratch: &mut String) {
-        scratch.clear();
         let raw = &self.text[start..end];
+        // Elision: l'utilisateur, d'ora, qu'il.
+        if let Some(at) = raw.find('\'')
+            && (1..=2).contains(&at)
+            && raw.len() - at > 3
+        {
+            self.word(start, start + at, pause, scratch);
+            self.word(start + at + 1, end, false, scratch);
+            return;
+        }
+        scratch.clear();
         let mut unspaced = false;
         for c in raw.chars() {
             if c != '\'' {
@@ -328,8 +347,9 @@ impl Reader<'_, '_> {
             word: word.id,
             after_pause,
             quoted: self.quote.is_some(),
+            joined: false,
         });
-        self.in_sentence += 1;
+        self.since_stop += 1;
     }
 }
 
@@ -349,6 +369,7 @@ impl Lexicon {
                 let parts = &tokens[read..=read + rest.len()];
                 token.end = parts[rest.len()].end;
                 token.concepts = concepts | (parts.iter().fold(0, |all, t| all | t.concepts) & !lexicon::FILLER);
+                token.joined = true;
                 read += rest.len();
             }
             tokens[written] = token;
