@@ -24,11 +24,8 @@ use crate::source::{NpmConfig, Registries, SourceError, Surroundings as NpmSurro
 use crate::state::{Config, Home, Launch};
 
 /// Where Linux distributions keep the certificates they trust, as one PEM file.
-const SYSTEM_ROOTS: [&str; 3] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/cert.pem",
-];
+const SYSTEM_ROOTS: [&str; 3] =
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
 /// This machine, as far as a command needs it.
 pub struct Host {
@@ -210,7 +207,12 @@ impl Larder for Registry<'_> {
     fn fetch<'a>(&'a self, artifact: &'a Artifact) -> BoxFuture<'a, Result<Vec<u8>, Failure>> {
         async move {
             let refused = |what: &str| {
-                Failure::new(Code::Other, "a recipe cannot be followed", what, "this is a fault of Pinfold's own; please report it")
+                Failure::new(
+                    Code::Other,
+                    "a recipe cannot be followed",
+                    what,
+                    "this is a fault of Pinfold's own; please report it",
+                )
             };
             let name = artifact.package.parse().map_err(|_| refused("a package's name"))?;
             let version = artifact.version.parse().map_err(|_| refused("a version"))?;

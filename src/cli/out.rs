@@ -179,6 +179,11 @@ impl Progress for Out {
     }
 }
 
+/// A line of a server's standard error, for its client's log. Free-standing, since the ear outlives any borrow.
+pub fn server_line(line: &Shown) {
+    write(io::stderr(), &format!("{line}\n"));
+}
+
 /// Writes all of it or gives up: a reader that left, or a full pipe that must not block, is no reason to fail.
 fn write(mut stream: impl Write, text: &str) {
     let _ = stream.write_all(text.as_bytes());

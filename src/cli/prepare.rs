@@ -73,7 +73,8 @@ pub async fn prepare(host: &Host, out: &Out, text: &str, options: &PlanOptions) 
             (npm::find(host.client(), &host.registries(&runtime)?, spec).await?, None)
         }
         Spec::Path(spec) => {
-            let origin = std::path::absolute(spec.as_path()).map_err(|error| unreadable(spec.as_path(), &error))?;
+            let origin =
+                std::path::absolute(spec.as_path()).map_err(|error| unreadable(spec.as_path(), &error))?;
             let archive = match path::look(&origin)? {
                 path::Kind::File => path::read(&origin)?,
                 path::Kind::Dir => {
@@ -90,7 +91,7 @@ pub async fn prepare(host: &Host, out: &Out, text: &str, options: &PlanOptions) 
     let lock = npm.resolve(&wanted).await?;
     out.pause();
 
-    let released = Released::from(&release);
+    let released = Released::of(&release)?;
     let lock = Lock::npm(&lock, &released)?;
     let bin = choose_bin(&release, options.bin.as_deref())?;
     let runtime = Runtime::new(runtime.name(), runtime.version(), runtime.recipe())?;
@@ -117,7 +118,8 @@ pub fn prepare_again(
             released.source() == format!("npm:{}", spec.name()) && spec.wanted().admits(released.version())
         }
         Spec::Path(spec) => {
-            let origin = std::path::absolute(spec.as_path()).map_err(|error| unreadable(spec.as_path(), &error))?;
+            let origin =
+                std::path::absolute(spec.as_path()).map_err(|error| unreadable(spec.as_path(), &error))?;
             released.source() == format!("path:{}", origin.display())
         }
     };
@@ -172,7 +174,14 @@ impl Asked {
         }
     }
 
-    fn draw(self, host: &Host, release: Released, lock: &Lock, runtime: Runtime, bin: Bin) -> Result<Plan, Failure> {
+    fn draw(
+        self,
+        host: &Host,
+        release: Released,
+        lock: &Lock,
+        runtime: Runtime,
+        bin: Bin,
+    ) -> Result<Plan, Failure> {
         let holders = holders(host)?;
         let holder = |name: &LocalName| holders.get(name).cloned();
         let source = release.source();
@@ -197,14 +206,8 @@ impl Asked {
 
 /// Which source has which name.
 fn holders(host: &Host) -> Result<BTreeMap<LocalName, String>, Failure> {
-    let store = host.store()?;
-    let mut holders = BTreeMap::new();
-    for name in store.names()? {
-        if let Some(pin) = store.load(&name)? {
-            holders.insert(name, pin.plan().source().to_owned());
-        }
-    }
-    Ok(holders)
+    let pins = host.store()?.all()?;
+    Ok(pins.iter().map(|pin| (pin.name().clone(), pin.plan().source().to_owned())).collect())
 }
 
 /// The program to start: the one asked for, the only one, or the one that bears the package's name.
