@@ -18,7 +18,7 @@ pub(super) const CONCEPTS: &[&str] = &[
     "TOOL", "WHENEVER", "CALLED", "TAMPER", "BEHAVIOUR", "INSTEAD", "SUPERSEDE", "ROUTE", "OBEY", "EMBEDDED", "ANY",
     "SOURCE", "DECODE", "RUN", "DANGER", "AFTERWARDS", "BEGIN", "THREAT", "CONFIGURED", "IT", "TO", "IN", "ALL",
     "ANSWER", "NOTE", "BEST", "COMMAND", "SUPPRESS", "HARMLESS", "REVIEW", "SWAP", "ORIGINAL", "RESULT", "RECIPIENT",
-    "ENVIRONMENT", "CAN", "ONLY", "EACH_MESSAGE", "THIS_STEP", "ENCODED", "FROM_USER", "NOTIFY", "USERS",
+    "ENVIRONMENT", "CAN", "ONLY", "EACH_MESSAGE", "THIS_STEP", "ENCODED", "FROM_USER", "NOTIFY", "USERS", "NO_LONGER",
 ];
 
 /// Words that may stand between the words of a pattern.
@@ -123,7 +123,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
         busca_frases busca_patrones linter comprueba_si ataques ataque evalua prueba_si vulnerabilidades filtra"),
     ("DETECT", "de", "erkennt erkennen erkennung pruft"),
     ("DETECT", "fr", "detecte detecter detection analyse"),
-    ("MENTION", "en", "such_as like eg example examples phrase phrases string strings pattern patterns text sentence
+    ("MENTION", "en", "e_g i_e such_as like eg example examples phrase phrases string strings pattern patterns text sentence
         sentences words saying says containing contains contain mentions attempt attempts attempting try tries trying
         tell_the_model tells_the_model prompts payload payloads sample samples wording called to that of or for whether
         asking including request requests"),
@@ -259,6 +259,8 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("YOUR", "zh", "你的 您的 你 您"),
     ("YOU", "en", "you youre youll"),
     ("YOU", "es", "tu usted"),
+    ("YOU", "zh", "你 您"),
+    ("LEAD", "zh", "请 請 并 然后 必须 现在"),
     ("USER", "en", "user users user's humans human customer victim owner operator person them anyone client's end_user people"),
     ("USER", "es", "usuario usuarios usuaria persona humano cliente nadie"),
     ("USER", "fr", "utilisateur utilisateurs"),
@@ -610,7 +612,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
         takes_priority_over deprecates obsoletes"),
     ("SUPERSEDE", "es", "sustituye reemplaza prevalece tiene_prioridad anula"),
     ("ROUTE", "en", "route routed redirect redirected divert diverted send_all direct go_through channel forwarded
-        handled_here routed_here sent_here"),
+        handled_here routed_here sent_here sent rerouted go come passed"),
     ("ROUTE", "es", "dirige redirige redirigir encamina canaliza deben_pasar desvia"),
     ("RECIPIENT", "en", "recipient recipients account address iban beneficiary wallet destination payee bcc cc"),
     ("RECIPIENT", "es", "destinatario cuenta direccion iban beneficiario cartera destino"),
@@ -638,12 +640,12 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("COMMAND", "en", "command commands shell_command shell_commands script code_it"),
     ("COMMAND", "es", "comando comandos orden ordenes script"),
     ("DANGER", "en", "arbitrary shell exfiltration exfiltrate exfiltrates malicious payload ssh clipboard upload uploads uploading hidden
-        inject credentials passwords backdoor data-exfiltration keys steal steals secretly silently covertly
+        inject credentials passwords backdoor data-exfiltration keys steal steals collecting stealing exfiltrating sending recording secretly silently covertly
         unrestricted malware attacker harvest forwards secrets collect collects"),
     ("DANGER", "es", "arbitrarios arbitrario exfiltracion malicioso maliciosa payload ssh portapapeles subir sube oculto ocultas
         credenciales contrasenas puerta_trasera claves roba silenciosamente exfiltra exfiltrar robar"),
     ("REVIEW", "en", "approved approval review reviewed approving trusted accepted post-approval audit consent installed
-        whitelisted vetted approves"),
+        whitelisted vetted approves reviewers reviewer accept accepts auditors installation install granted trusts trust"),
     ("REVIEW", "es", "aprobada aprobado aprobacion revision revisada aceptada aprobarla confianza aprueben apruebe auditoria"),
     ("AFTERWARDS", "en", "once after later then post-approval only_after following subsequently future as_soon_as when until"),
     ("AFTERWARDS", "es", "una_vez despues luego tras mas_tarde cuando posteriormente hasta"),
@@ -666,6 +668,9 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("BEST", "en", "best only preferred superior most_reliable most_trusted official correct"),
     ("BEST", "es", "mejor unica unico preferida oficial superior"),
     ("HARMLESS", "en", "logged released ready connected member signed"),
+    ("NO_LONGER", "en", "no_longer not_obliged do_not_have_to dont_have_to need_not do_not_need_to dont_need_to not_required_to
+        not_bound_by exempt_from free_from not_subject_to freed_from"),
+    ("NO_LONGER", "es", "ya_no no_tienes_que no_hace_falta_que no_necesitas no_estas_obligado no_debes"),
     ("NOTIFY", "en", "notify alert notified"),
     ("NOTIFY", "es", "notificar notifiques notifique notifica"),
     ("USERS", "en", "users humans members customers owners people"),

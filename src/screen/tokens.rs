@@ -14,6 +14,9 @@ use super::normalize::fold;
 /// A set of concepts, a bit each.
 pub(super) type Concepts = u128;
 
+/// Words whose full stop ends no sentence.
+const ABBREVIATIONS: &[&str] = &["e.g", "i.e", "E.g", "I.e", "etc", "vs", "cf", "ej", "p.ej", "incl", "approx"];
+
 /// The longest word of a script without spaces that the lexicon holds, in characters.
 const LONGEST_UNSPACED: usize = 8;
 
@@ -227,7 +230,9 @@ impl Reader<'_, '_> {
         } else {
             self.pause = pause;
         }
-        self.after(tail, was_quoted);
+        if !ABBREVIATIONS.contains(&&self.text[from..to.max(from)]) {
+            self.after(tail, was_quoted);
+        }
     }
 
     /// Punctuation after a word.
