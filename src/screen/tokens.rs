@@ -84,6 +84,8 @@ impl Lexicon {
             let key = prefix.chars().take(3).collect();
             self.prefixes.entry(key).or_default().push((prefix.to_owned(), bit));
         } else if entry.contains('_') {
+            // Programs write the same as one word: `api_key`.
+            self.word(&entry, bit);
             let ids: Vec<u32> = entry.split('_').map(|part| self.word(part, 0)).collect();
             let phrases = self.phrases.entry(ids[0]).or_default();
             match phrases.iter_mut().find(|(rest, _)| rest[..] == ids[1..]) {
@@ -127,6 +129,18 @@ impl Lexicon {
                 let plain: String = text.chars().map(|c| unleet(c, one)).collect();
                 if let Some(word) = self.words.get(&plain) {
                     return *word;
+                }
+            }
+        }
+        if concepts == 0 {
+            // Spanish joins pronouns to the verb: pásame, enviárselo.
+            const PRONOUNS: &[&str] = &["selo", "sela", "melo", "mela", "me", "le", "les", "lo", "la", "los", "las", "nos"];
+            for pronoun in PRONOUNS {
+                if let Some(verb) = text.strip_suffix(pronoun)
+                    && verb.len() >= 4
+                    && let Some(word) = self.words.get(verb)
+                {
+                    return Word { id: u32::MAX, concepts: word.concepts };
                 }
             }
         }
@@ -373,7 +387,7 @@ impl Lexicon {
             if let Some((rest, concepts)) = found {
                 let parts = &tokens[read..=read + rest.len()];
                 token.end = parts[rest.len()].end;
-                token.concepts = concepts | (parts.iter().fold(0, |all, t| all | t.concepts) & !lexicon::FILLER);
+                token.concepts = concepts | (parts.iter().fold(0, |all, t| all | t.concepts) & !(lexicon::FILLER | lexicon::NOT));
                 token.joined = true;
                 read += rest.len();
             }
