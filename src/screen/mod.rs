@@ -184,7 +184,7 @@ impl Screen {
     fn reading(&self, path: &[Step<'_>], reading: &Reading<'_>, found: &mut Found) {
         let text: &str = &reading.text;
         let tokens = self.lexicon.tokens(text);
-        let sentences = Sentences::new(&tokens);
+        let sentences = Sentences::new(&self.grammar, &tokens);
         if tokens.len() > 1 {
             for (rule, severity, pattern) in &self.patterns {
                 let Some(matched) = pattern.find(&self.grammar, &sentences) else { continue };
@@ -208,7 +208,7 @@ impl Screen {
             }
             let Some(compiled) = compiled.get_or_init(|| Regex::new(marker.pattern).ok()) else { continue };
             if let Some(seen) = compiled.find(text) {
-                let standing = sentences.standing_at(&self.grammar, seen.start());
+                let standing = sentences.standing_at(seen.start());
                 let severity = weighed(marker.severity, standing);
                 found.add(
                     marker.id,

@@ -66,6 +66,7 @@ impl<'t> Readings<'t> {
         if layer < MAX_LAYERS {
             inner.extend(unescape(&text).map(|plain| (plain, "written in escapes")));
             inner.extend(encoded_runs(&text));
+            inner.extend(spelled_out(&text).map(|plain| (plain, "spelled out")));
         }
         if text.bytes().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~')) {
             self.out.push(Reading { text, how });
@@ -399,7 +400,9 @@ fn encoded_runs(text: &str) -> Vec<(String, &'static str)> {
         if hex_digits.len().is_multiple_of(2) && hex_digits.bytes().all(|b| b.is_ascii_hexdigit()) {
             found.extend(hex::decode(hex_digits).ok().and_then(prose).map(|t| (t, "decoded from hex")));
         } else {
-            found.extend(base64(run).and_then(prose).map(|t| (t, "decoded from base64")));
+            // Something may be glued to the front, or a window may begin in the middle.
+            let decoded = (0..4).find_map(|skip| base64(&run[skip..]).and_then(prose));
+            found.extend(decoded.map(|t| (t, "decoded from base64")));
         }
     }
     // Hex is also written a byte at a time.
@@ -411,6 +414,32 @@ fn encoded_runs(text: &str) -> Vec<(String, &'static str)> {
         }
     }
     found
+}
+
+/// The text with letters that stand alone joined, where there are many in a row: `r e a d   t h i s` is `read this`.
+fn spelled_out(text: &str) -> Option<String> {
+    const MANY: usize = 8;
+    let alone = |word: &&str| word.chars().nth(1).is_none() && word.chars().all(char::is_alphanumeric);
+    let words: Vec<&str> = text.split([' ', '\t', '\n']).collect();
+    let mut run = 0;
+    // Two spaces in a row leave an empty word between: the gap between two words that are spelled out.
+    if !words.iter().any(|word| {
+        run = if word.is_empty() || alone(word) { run + usize::from(!word.is_empty()) } else { 0 };
+        run >= MANY
+    }) {
+        return None;
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut last_alone = false;
+    for word in words {
+        let this_alone = !word.is_empty() && alone(&word);
+        if !(last_alone && this_alone) && !plain.ends_with(' ') {
+            plain.push(' ');
+        }
+        plain.push_str(word);
+        last_alone = this_alone;
+    }
+    Some(plain)
 }
 
 fn is_hex_pair(word: &str) -> bool {

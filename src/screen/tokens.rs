@@ -14,6 +14,9 @@ use super::normalize::fold;
 /// A set of concepts, a bit each.
 pub(super) type Concepts = u128;
 
+/// Words whose full stop ends no sentence.
+const ABBREVIATIONS: &[&str] = &["e.g", "i.e", "E.g", "I.e", "etc", "vs", "cf", "ej", "p.ej", "incl", "approx"];
+
 /// The longest word of a script without spaces that the lexicon holds, in characters.
 const LONGEST_UNSPACED: usize = 8;
 
@@ -81,6 +84,8 @@ impl Lexicon {
             let key = prefix.chars().take(3).collect();
             self.prefixes.entry(key).or_default().push((prefix.to_owned(), bit));
         } else if entry.contains('_') {
+            // Programs write the same as one word: `api_key`.
+            self.word(&entry, bit);
             let ids: Vec<u32> = entry.split('_').map(|part| self.word(part, 0)).collect();
             let phrases = self.phrases.entry(ids[0]).or_default();
             match phrases.iter_mut().find(|(rest, _)| rest[..] == ids[1..]) {
@@ -127,6 +132,18 @@ impl Lexicon {
                 let plain: String = text.chars().map(|c| unleet(c, one)).collect();
                 if let Some(word) = self.words.get(&plain) {
                     return *word;
+                }
+            }
+        }
+        if concepts == 0 {
+            // Spanish joins pronouns to the verb: pásame, enviárselo.
+            const PRONOUNS: &[&str] = &["selo", "sela", "melo", "mela", "me", "le", "les", "lo", "la", "los", "las", "nos"];
+            for pronoun in PRONOUNS {
+                if let Some(verb) = text.strip_suffix(pronoun)
+                    && verb.len() >= 4
+                    && let Some(word) = self.words.get(verb)
+                {
+                    return Word { id: u32::MAX, concepts: word.concepts };
                 }
             }
         }
@@ -237,7 +254,9 @@ impl Reader<'_, '_> {
         } else {
             self.pause = pause;
         }
-        self.after(tail, was_quoted);
+        if !ABBREVIATIONS.contains(&&self.text[from..to.max(from)]) {
+            self.after(tail, was_quoted);
+        }
     }
 
     /// Punctuation after a word.
@@ -390,8 +409,12 @@ impl Lexicon {
             if let Some((rest, concepts)) = found {
                 let parts = &tokens[read..=read + rest.len()];
                 token.end = parts[rest.len()].end;
+<<<<<<< HEAD
                 token.concepts =
                     concepts | (parts.iter().fold(0, |all, t| all | t.concepts) & !lexicon::FILLER);
+=======
+                token.concepts = concepts | (parts.iter().fold(0, |all, t| all | t.concepts) & !(lexicon::FILLER | lexicon::NOT));
+>>>>>>> screen
                 token.joined = true;
                 read += rest.len();
             }
