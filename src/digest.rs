@@ -24,6 +24,11 @@ impl Digest {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
+    /// The digest whose bytes were computed elsewhere, piece by piece.
+    pub(crate) fn from_sha256(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The digest of a value's canonical JSON ([`canonical`]).
     pub fn of_canonical<T: Serialize>(value: &T) -> Result<Self, serde_json::Error> {
         Ok(Self::of(&canonical(value)?))

@@ -1,1 +1,216 @@
+//! What holds a program in, and what can be asked of it there?
+//!
+//! A [`Cage`] is a container under one [`Profile`](profile::Profile), its PID 1 our init, and a link to it. There
+//! is one way to open one, [`Cage::open`], a straight line whose order matters; and one way to start a *server*,
+//! [`start`](crate::install::Image), which takes a sealed image and its pin.
+//!
+//! Invariants: init's own report is compared with the profile before any program is started; a cage whose value
+//! is dropped ends, since its link breaks.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+mod docker_address;
+
+pub mod docker;
+pub mod egress;
+pub mod engine;
+pub mod gate;
+pub mod image;
+pub mod init_binary;
+pub(crate) mod layer;
+pub mod link;
+pub mod profile;
+pub mod reaper;
+pub mod seccomp;
+pub mod server;
+
+use engine::{CageSpec, Complaints, Engine, EngineError, Handle, ImageId, Labels};
+use gate::Gate;
+use link::{Link, LinkError, Program, Running};
+use profile::{NAMESERVER, Profile};
+
+use crate::failure::{Code, Failure};
+use crate::text::Shown;
+
+/// How long a cage may take from its start to init's first word.
+const OPENING: Duration = Duration::from_secs(30);
+/// `SECCOMP_MODE_FILTER`. Source: proc(5), the field Seccomp of /proc/pid/status.
+const FILTERED: u32 = 2;
+/// How long a cage whose link is closed may take to be gone, before the engine is asked to remove it.
+const LEAVING: Duration = Duration::from_secs(5);
+
+/// A running cage.
+pub struct Cage {
+    engine: Arc<dyn Engine>,
+    handle: Handle,
+    link: Link,
+    complaints: Complaints,
+}
+
+/// Why a cage is not there, or no longer.
+#[derive(Debug, thiserror::Error)]
+pub enum CageError {
+    /// The engine's part.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Init never reported, or said something else than init says.
+    #[error("the cage did not open")]
+    Closed {
+        /// What became of the link.
+        why: LinkError,
+        /// What init wrote on its standard error.
+        complaints: Vec<Shown>,
+    },
+    /// The image is not this pin's.
+    #[error("the sealed image is not the one that was pinned")]
+    OtherImage,
+    /// The plan holds an egress rule that this version does not know.
+    #[error("the plan cannot be carried out")]
+    OtherPlan,
+    /// A temporary file could not be written.
+    #[error("a temporary file cannot be written")]
+    Disk(#[from] std::io::Error),
+    /// The link broke under a running program.
+    #[error("the cage ended while it was needed")]
+    Ended(#[from] LinkError),
+}
+
+impl From<CageError> for Failure {
+    fn from(error: CageError) -> Self {
+        let what = error.to_string();
+        match error {
+            CageError::Engine(error) => error.into(),
+            CageError::Closed { why, complaints } => Failure::new(
+                Code::EngineFailed,
+                what,
+                why,
+                "`pinfold doctor` starts a cage and shows what it finds",
+            )
+            .with_last_words(complaints),
+            CageError::OtherImage => Failure::new(
+                Code::HashMismatch,
+                what,
+                "its tree digest is another",
+                "`pinfold unmount` the server and mount it again",
+            ),
+            CageError::OtherPlan => Failure::new(
+                Code::EgressRefused,
+                what,
+                "an egress rule of it is not one this version knows",
+                "mount the server again with this version",
+            ),
+            CageError::Disk(why) => Failure::new(
+                Code::Other,
+                what,
+                why,
+                "see that the system's temporary directory (TMPDIR) has room",
+            ),
+            CageError::Ended(why) => Failure::new(
+                Code::EngineFailed,
+                what,
+                why,
+                "see that the engine is up and the host has memory left (`pinfold doctor`), then try again",
+            ),
+        }
+    }
+}
+
+impl Cage {
+    /// Starts a cage and opens the link to its init. No program runs in it yet.
+    ///
+    /// # Errors
+    /// [`CageError::Engine`] where the engine does not start it under exactly this profile, or init reports that
+    /// what it sees differs; [`CageError::Closed`] where init does not answer within 30 s.
+    pub(crate) async fn open(
+        engine: Arc<dyn Engine>,
+        image: ImageId,
+        profile: Profile,
+        labels: Labels,
+        gate: Arc<dyn Gate>,
+    ) -> Result<Cage, CageError> {
+        let started = engine.start(CageSpec { image, profile: profile.clone(), labels }).await?;
+        let engine::Started { handle, stream, complaints } = started;
+        let opened = tokio::time::timeout(OPENING, Link::open(stream, gate)).await;
+        let why = match opened {
+            // compared before the first program: a cage that is weaker than promised runs nothing
+            Ok(Ok(link)) => match compare(&profile, link.facts()) {
+                Ok(()) => return Ok(Cage { engine, handle, link, complaints }),
+                Err(error) => CageError::Engine(error),
+            },
+            Ok(Err(why)) => CageError::Closed { why, complaints: complaints.lines() },
+            Err(_) => CageError::Closed { why: LinkError::Silent, complaints: complaints.lines() },
+        };
+        // best effort: the link is gone with this call, so init ends by itself, and the reaper looks after it
+        let _ = engine.remove(&handle).await;
+        Err(why)
+    }
+
+    /// Starts a program.
+    pub(crate) async fn run(&self, program: Program) -> Result<Running, CageError> {
+        Ok(self.link.run(program).await?)
+    }
+
+    /// Writes a file inside, before the program that reads it.
+    pub(crate) async fn put(&self, path: &str, mode: u32, bytes: &[u8]) -> Result<(), CageError> {
+        Ok(self.link.put(path, mode, bytes, bytes.len() as u64).await?)
+    }
+
+    /// Reads a file from inside, of at most `limit` bytes.
+    pub(crate) async fn get(&self, path: &str, limit: u64) -> Result<Vec<u8>, CageError> {
+        Ok(self.link.get(path, limit).await?)
+    }
+
+    /// What init wrote on its own standard error.
+    pub fn complaints(&self) -> Vec<Shown> {
+        self.complaints.lines()
+    }
+
+    /// Ends everything inside and waits until the container is gone.
+    pub async fn end(self) -> Result<(), EngineError> {
+        self.link.close().await;
+        match tokio::time::timeout(LEAVING, self.engine.gone(&self.handle)).await {
+            Ok(Ok(())) => Ok(()),
+            _ => self.engine.remove(&self.handle).await,
+        }
+    }
+
+    /// Ends everything inside, keeps what was written as an image, and removes the container.
+    pub(crate) async fn seal(self, labels: Labels) -> Result<ImageId, EngineError> {
+        self.link.close().await;
+        let image = self.engine.seal(&self.handle, labels).await;
+        self.engine.remove(&self.handle).await?;
+        image
+    }
+
+    /// Ends everything inside and removes the container, which does not remove itself.
+    pub(crate) async fn discard(self) -> Result<(), EngineError> {
+        self.link.close().await;
+        self.engine.remove(&self.handle).await
+    }
+}
+
+/// Holds what init sees of its cage against the profile.
+fn compare(profile: &Profile, facts: &link::Facts) -> Result<(), EngineError> {
+    let weaker = |row: &str| Err(EngineError::Weaker { row: Shown::new(row) });
+    let user = profile.user();
+    if (facts.uid, facts.gid) != (user.uid(), user.gid()) {
+        return weaker("the cage runs as another user than was asked");
+    }
+    if facts.capabilities != 0 {
+        return weaker("the cage has capabilities");
+    }
+    if !facts.no_new_privileges {
+        return weaker("the cage may gain privileges (no-new-privileges is off)");
+    }
+    if facts.seccomp != FILTERED {
+        return weaker("the cage has no seccomp filter");
+    }
+    if facts.nameservers != [NAMESERVER] {
+        return weaker("the cage's name server is not its own init");
+    }
+    if facts.unprivileged_port_start != Some(0) {
+        return weaker("the cage's init may not listen on low ports");
+    }
+    Ok(())
+}

@@ -73,10 +73,42 @@ impl Argument {
         secrets_in(&self.0).unwrap_or_default()
     }
 
+    /// The argument taken apart, credentials to be filled in where they stand.
+    pub fn pieces(&self) -> Vec<Piece> {
+        let (mut pieces, mut rest) = (Vec::new(), self.0.as_str());
+        // each look is as in `secrets_in`, which `new` has run over the same text
+        while let Some((text, name, after)) = split_secret(rest) {
+            if !text.is_empty() {
+                pieces.push(Piece::Text(text.to_owned()));
+            }
+            pieces.push(Piece::Secret(name));
+            rest = after;
+        }
+        if !rest.is_empty() || pieces.is_empty() {
+            pieces.push(Piece::Text(rest.to_owned()));
+        }
+        pieces
+    }
+
     /// Whether it holds a character that a shell would act upon. None ever sees it.
     pub fn looks_like_shell(&self) -> bool {
         self.0.contains(['&', ';', '|', '$', '`', '<', '>']) || self.0.contains("../")
     }
+}
+
+/// A part of an argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Text as it stands.
+    Text(String),
+    /// The place of a credential's value.
+    Secret(EnvName),
+}
+
+fn split_secret(text: &str) -> Option<(&str, EnvName, &str)> {
+    let (before, after) = text.split_once(SECRET)?;
+    let (name, after) = after.split_once('}')?;
+    Some((before, name.parse().ok()?, after))
 }
 
 fn secrets_in(text: &str) -> Result<Vec<EnvName>, ArgumentRefused> {

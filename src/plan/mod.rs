@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-pub use argv::{Argument, ArgumentRefused, Exactly, MOST_ARGUMENTS};
+pub use argv::{Argument, ArgumentRefused, Exactly, MOST_ARGUMENTS, Piece};
 pub use draw::Draft;
 pub use egress::{NotAWayOut, WayOut};
 pub use env::{EnvAsked, EnvName, EnvRefused, EnvValue, refused_names};

@@ -3,6 +3,9 @@
 //! As a [`Secret`]: it has no Debug, Display, Clone or Serialize, is wiped when dropped, and one word, `reveal`,
 //! gets at the bytes, so a review of where values go is a search for that word.
 
+mod given;
+
+pub use given::{Given, Missing};
 use zeroize::Zeroizing;
 
 /// A credential's value.

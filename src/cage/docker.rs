@@ -1,0 +1,575 @@
+//! How is a profile asked of Docker, and how is it known that Docker heard?
+//!
+//! Through the Engine API on its socket; no command-line client is needed, nor its credential helpers. Every
+//! row of the profile becomes a field of the create call, and what the engine then reports of the container is
+//! compared with what was asked, before it is started.
+//!
+//! Invariants: attach comes before start, with `StdinOnce` (Engine 20.10 loses output past 196,608 bytes at a
+//! half-close otherwise); nothing secret is in the create call, so `docker inspect` has nothing to show.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bollard::container::LogOutput;
+use bollard::errors::Error as ApiError;
+use bollard::models::{
+    ContainerConfig, ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
+    ResourcesUlimits,
+};
+use bollard::query_parameters::{
+    AttachContainerOptionsBuilder, CommitContainerOptionsBuilder, CreateContainerOptions,
+    CreateImageOptionsBuilder, DownloadFromContainerOptionsBuilder, ListContainersOptionsBuilder,
+    ListImagesOptionsBuilder, RemoveContainerOptionsBuilder, RemoveImageOptionsBuilder,
+    UploadToContainerOptionsBuilder, WaitContainerOptionsBuilder,
+};
+use futures_util::{FutureExt, StreamExt, TryStreamExt};
+use tokio::io::AsyncWrite;
+use tokio_util::io::{ReaderStream, StreamReader};
+
+use super::engine::{
+    About, Answer, CageRecord, CageSpec, Complaints, Engine, EngineError, Handle, ImageId, ImageRecord,
+    Labels, Started, label,
+};
+use super::gate::Duplex;
+use super::profile::{HOSTNAME, INIT, NAMESERVER, PATH, Profile};
+use super::{docker_address, seccomp};
+use crate::plan::SERVER_DIR;
+use crate::text::Shown;
+
+/// How long one answer of the engine may take; a pull or an import streams and is not bound by it.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Docker, or an engine that speaks its API.
+pub struct Docker {
+    api: bollard::Docker,
+    address: String,
+    marks: Labels,
+}
+
+impl Docker {
+    /// Finds the engine and agrees on an API version. Everything it makes is marked with `marks`.
+    ///
+    /// # Errors
+    /// [`EngineError::Missing`] names each place that was looked at; [`EngineError::Forbidden`] one that is
+    /// there and closed to this user.
+    pub async fn find(marks: Labels) -> Result<Self, EngineError> {
+        let (api, address) = docker_address::connect(PATIENCE).await?;
+        Ok(Self { api, address, marks })
+    }
+
+    /// What a container is created with, whatever for.
+    fn body(&self, image: &ImageId, labels: &Labels, host: HostConfig) -> ContainerCreateBody {
+        let mut marks: HashMap<String, String> = self.marks.clone().into_iter().collect();
+        marks.extend(labels.clone());
+        marks.insert(label::MARK.into(), "cage".into());
+        ContainerCreateBody {
+            image: Some(image.as_str().into()),
+            labels: Some(marks),
+            host_config: Some(host),
+            entrypoint: Some(vec![INIT.into()]),
+            cmd: Some(Vec::new()),
+            ..Default::default()
+        }
+    }
+
+    async fn create(&self, body: ContainerCreateBody) -> Result<Handle, EngineError> {
+        let doing = "create a container";
+        let made =
+            self.api.create_container(None::<CreateContainerOptions>, body).await.map_err(refused(doing))?;
+        let handle = Handle::new(made.id);
+        // an engine that leaves a limit out says so here and creates the container all the same
+        if let Some(warning) = made.warnings.first() {
+            let row = Shown::new(warning);
+            self.remove(&handle).await?;
+            return Err(EngineError::Weaker { row });
+        }
+        Ok(handle)
+    }
+
+    async fn start_cage(&self, spec: CageSpec) -> Result<Started, EngineError> {
+        let mut body = self.body(&spec.image, &spec.labels, host_config(&spec.profile));
+        body.user = Some(format!("{}:{}", spec.profile.user().uid(), spec.profile.user().gid()));
+        body.hostname = Some(HOSTNAME.into());
+        body.working_dir = Some(SERVER_DIR.into());
+        body.env = Some(vec![format!("PATH={PATH}")]);
+        body.open_stdin = Some(true);
+        body.stdin_once = Some(true);
+        body.attach_stdin = Some(true);
+        body.attach_stdout = Some(true);
+        body.attach_stderr = Some(true);
+        let asked = body.host_config.clone().unwrap_or_default();
+        let handle = self.create(body).await?;
+        match self.start_created(&handle, &asked).await {
+            Ok((stream, complaints)) => Ok(Started { handle, stream, complaints }),
+            Err(error) => {
+                // the reaper takes it later if the engine does not answer now
+                let _ = self.remove(&handle).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn start_created(
+        &self,
+        handle: &Handle,
+        asked: &HostConfig,
+    ) -> Result<(Box<dyn Duplex>, Complaints), EngineError> {
+        let seen = self
+            .api
+            .inspect_container(handle.as_str(), None)
+            .await
+            .map_err(refused("describe the cage it made"))?;
+        compare(asked, &seen.host_config.unwrap_or_default())?;
+        // attached first: what init says before somebody listens would be lost
+        let options =
+            AttachContainerOptionsBuilder::default().stream(true).stdin(true).stdout(true).stderr(true);
+        let attached = self
+            .api
+            .attach_container(handle.as_str(), Some(options.build()))
+            .await
+            .map_err(refused("attach to the cage"))?;
+        self.api.start_container(handle.as_str(), None).await.map_err(refused("start the cage"))?;
+
+        let complaints = Complaints::default();
+        let ear = complaints.clone();
+        let output = attached.output.map_err(std::io::Error::other).try_filter_map(move |chunk| {
+            let bytes = match chunk {
+                LogOutput::StdOut { message } | LogOutput::Console { message } => Some(message),
+                LogOutput::StdErr { message } => {
+                    ear.hear(&message);
+                    None
+                }
+                LogOutput::StdIn { .. } => None,
+            };
+            std::future::ready(Ok(bytes))
+        });
+        Ok((Box::new(tokio::io::join(StreamReader::new(output.boxed()), Input(attached.input))), complaints))
+    }
+
+    async fn make_layer(&self, base: &ImageId, tar: PathBuf, labels: Labels) -> Result<ImageId, EngineError> {
+        // never started: the engine unpacks the archive into the container's layer by itself
+        let body = self.body(
+            base,
+            &Labels::new(),
+            HostConfig { network_mode: Some("none".into()), ..Default::default() },
+        );
+        let handle = self.create(body).await?;
+        let made = self.fill(&handle, tar, labels).await;
+        self.remove(&handle).await?;
+        made
+    }
+
+    async fn fill(&self, handle: &Handle, tar: PathBuf, labels: Labels) -> Result<ImageId, EngineError> {
+        let file = tokio::fs::File::open(&tar).await.map_err(|error| EngineError::Refused {
+            doing: "read a layer's files",
+            said: Shown::new(&error.to_string()),
+        })?;
+        let options = UploadToContainerOptionsBuilder::default().path("/").build();
+        self.api
+            .upload_to_container(
+                handle.as_str(),
+                Some(options),
+                bollard::body_try_stream(ReaderStream::new(file)),
+            )
+            .await
+            .map_err(refused("put files into an image"))?;
+        self.commit(handle, labels).await
+    }
+
+    async fn commit(&self, handle: &Handle, mut labels: Labels) -> Result<ImageId, EngineError> {
+        let (repository, tag) = reference(&labels);
+        // the engine merges a container's configuration into its image's: what must not stay is overwritten
+        labels.insert(label::LAUNCH.into(), String::new());
+        labels.insert(label::STATE.into(), String::new());
+        let config = ContainerConfig {
+            labels: Some(labels.into_iter().collect()),
+            env: Some(vec![format!("PATH={PATH}")]),
+            entrypoint: Some(vec![INIT.into()]),
+            cmd: Some(Vec::new()),
+            user: Some("65532:65532".into()),
+            working_dir: Some(SERVER_DIR.into()),
+            hostname: Some(String::new()),
+            open_stdin: Some(false),
+            stdin_once: Some(false),
+            ..Default::default()
+        };
+        let options = CommitContainerOptionsBuilder::default()
+            .container(handle.as_str())
+            .repo(&repository)
+            .tag(&tag)
+            .pause(true);
+        let made = self
+            .api
+            .commit_container(options.build(), config)
+            .await
+            .map_err(refused("keep the cage as an image"))?;
+        Ok(ImageId::new(made.id))
+    }
+
+    async fn read_file(&self, image: &ImageId, path: &str, limit: u64) -> Result<Vec<u8>, EngineError> {
+        let doing = "read a file out of an image";
+        let body = self.body(
+            image,
+            &Labels::new(),
+            HostConfig { network_mode: Some("none".into()), ..Default::default() },
+        );
+        let handle = self.create(body).await?;
+        let options = DownloadFromContainerOptionsBuilder::default().path(path).build();
+        let archive = self
+            .api
+            .download_from_container(handle.as_str(), Some(options))
+            .map_err(refused(doing))
+            .try_fold(Vec::new(), async |mut all: Vec<u8>, chunk| {
+                all.extend_from_slice(&chunk);
+                // a tar entry is its contents and two or three blocks of 512 bytes, rounded up
+                if all.len() as u64 > limit + 10_240 {
+                    return Err(EngineError::Refused { doing, said: Shown::new("the file is too long") });
+                }
+                Ok(all)
+            })
+            .await;
+        self.remove(&handle).await?;
+        let said = |text: &str| EngineError::Refused { doing, said: Shown::new(text) };
+        let archive = archive?;
+        let mut archive = tar::Archive::new(archive.as_slice());
+        let mut entries = archive.entries().map_err(|e| said(&e.to_string()))?;
+        let mut entry =
+            entries.next().ok_or_else(|| said("the archive is empty"))?.map_err(|e| said(&e.to_string()))?;
+        let mut contents = Vec::new();
+        std::io::Read::read_to_end(&mut entry, &mut contents).map_err(|e| said(&e.to_string()))?;
+        Ok(contents)
+    }
+}
+
+impl Engine for Docker {
+    fn about(&self) -> Answer<'_, About> {
+        async {
+            let doing = "describe itself";
+            let version = self.api.version().await.map_err(refused(doing))?;
+            let info = self.api.info().await.map_err(refused(doing))?;
+            let mut runtimes: Vec<String> = info.runtimes.unwrap_or_default().into_keys().collect();
+            runtimes.sort();
+            Ok(About {
+                name: version.platform.map_or_else(|| "Docker Engine".into(), |platform| platform.name),
+                version: version.version.unwrap_or_default(),
+                api: version.api_version.unwrap_or_default(),
+                address: self.address.clone(),
+                architecture: info.architecture.unwrap_or_default(),
+                runtimes,
+                default_runtime: info.default_runtime.unwrap_or_default(),
+                cgroups: info.cgroup_version.map(|version| version.to_string()).unwrap_or_default(),
+                security: info.security_options.unwrap_or_default(),
+            })
+        }
+        .boxed()
+    }
+
+    fn images<'a>(&'a self, labels: &'a Labels) -> Answer<'a, Vec<ImageRecord>> {
+        async {
+            let options = ListImagesOptionsBuilder::default().filters(&filters(labels)).build();
+            let images = self.api.list_images(Some(options)).await.map_err(refused("list its images"))?;
+            Ok(images
+                .into_iter()
+                .map(|image| ImageRecord {
+                    id: ImageId::new(image.id),
+                    labels: image.labels.into_iter().collect(),
+                    size: image.size.try_into().unwrap_or(0),
+                })
+                .collect())
+        }
+        .boxed()
+    }
+
+    fn image<'a>(&'a self, id: &'a ImageId) -> Answer<'a, Option<ImageRecord>> {
+        async {
+            match self.api.inspect_image(id.as_str()).await {
+                Ok(image) => Ok(Some(ImageRecord {
+                    id: ImageId::new(image.id.unwrap_or_default()),
+                    labels: image.config.and_then(|c| c.labels).unwrap_or_default().into_iter().collect(),
+                    size: image.size.and_then(|size| size.try_into().ok()).unwrap_or(0),
+                })),
+                Err(ApiError::DockerResponseServerError { status_code: 404, .. }) => Ok(None),
+                Err(error) => Err(refused("describe an image")(error)),
+            }
+        }
+        .boxed()
+    }
+
+    fn pull<'a>(&'a self, reference: &'a str) -> Answer<'a, ImageId> {
+        async move {
+            let doing = "pull an image";
+            let options = CreateImageOptionsBuilder::default().from_image(reference).build();
+            let mut progress = self.api.create_image(Some(options), None, None);
+            while let Some(step) = progress.next().await {
+                step.map_err(refused(doing))?;
+            }
+            let image = self.api.inspect_image(reference).await.map_err(refused(doing))?;
+            Ok(ImageId::new(image.id.unwrap_or_default()))
+        }
+        .boxed()
+    }
+
+    fn import(&self, rootfs: PathBuf, labels: Labels) -> Answer<'_, ImageId> {
+        async move {
+            let doing = "import a root file system";
+            let said = |text: &str| EngineError::Refused { doing, said: Shown::new(text) };
+            let file = tokio::fs::File::open(&rootfs).await.map_err(|e| said(&e.to_string()))?;
+            let (repository, tag) = reference(&labels);
+            let mut changes = Vec::new();
+            for (name, value) in &labels {
+                // written as a Dockerfile instruction, where quotes and `$` would be read
+                if value.bytes().any(|b| matches!(b, b'"' | b'$' | b'\\' | b'\n')) {
+                    return Err(said("a label cannot be written down"));
+                }
+                changes.push(format!("LABEL {name}=\"{value}\""));
+            }
+            let options = CreateImageOptionsBuilder::default()
+                .from_src("-")
+                .repo(&repository)
+                .tag(&tag)
+                .changes(changes)
+                .build();
+            let body = bollard::body_try_stream(ReaderStream::with_capacity(file, 256 * 1024));
+            let mut progress = self.api.create_image(Some(options), Some(body), None);
+            while let Some(step) = progress.next().await {
+                step.map_err(refused(doing))?;
+            }
+            let image =
+                self.api.inspect_image(&format!("{repository}:{tag}")).await.map_err(refused(doing))?;
+            Ok(ImageId::new(image.id.unwrap_or_default()))
+        }
+        .boxed()
+    }
+
+    fn layer<'a>(&'a self, base: &'a ImageId, tar: PathBuf, labels: Labels) -> Answer<'a, ImageId> {
+        self.make_layer(base, tar, labels).boxed()
+    }
+
+    fn read<'a>(&'a self, image: &'a ImageId, path: &'a str, limit: u64) -> Answer<'a, Vec<u8>> {
+        self.read_file(image, path, limit).boxed()
+    }
+
+    fn start(&self, spec: CageSpec) -> Answer<'_, Started> {
+        self.start_cage(spec).boxed()
+    }
+
+    fn seal<'a>(&'a self, cage: &'a Handle, labels: Labels) -> Answer<'a, ImageId> {
+        self.commit(cage, labels).boxed()
+    }
+
+    fn remove<'a>(&'a self, cage: &'a Handle) -> Answer<'a, ()> {
+        async move {
+            let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+            match self.api.remove_container(cage.as_str(), Some(options)).await {
+                // 404: it removed itself; 409: it is doing so
+                Ok(()) | Err(ApiError::DockerResponseServerError { status_code: 404 | 409, .. }) => Ok(()),
+                Err(error) => Err(refused("remove a cage")(error)),
+            }
+        }
+        .boxed()
+    }
+
+    fn gone<'a>(&'a self, cage: &'a Handle) -> Answer<'a, ()> {
+        async move {
+            let options = WaitContainerOptionsBuilder::default().condition("removed").build();
+            let mut waiting = self.api.wait_container(cage.as_str(), Some(options));
+            match waiting.next().await {
+                None
+                | Some(
+                    Ok(_)
+                    | Err(
+                        ApiError::DockerContainerWaitError { .. }
+                        | ApiError::DockerResponseServerError { status_code: 404, .. },
+                    ),
+                ) => Ok(()),
+                Some(Err(error)) => Err(refused("wait for a cage's end")(error)),
+            }
+        }
+        .boxed()
+    }
+
+    fn remove_image<'a>(&'a self, image: &'a ImageId) -> Answer<'a, ()> {
+        async move {
+            let options = RemoveImageOptionsBuilder::default().force(true).build();
+            match self.api.remove_image(image.as_str(), Some(options), None).await {
+                Ok(_) | Err(ApiError::DockerResponseServerError { status_code: 404, .. }) => Ok(()),
+                Err(error) => Err(refused("remove an image")(error)),
+            }
+        }
+        .boxed()
+    }
+
+    fn cages<'a>(&'a self, labels: &'a Labels) -> Answer<'a, Vec<CageRecord>> {
+        async {
+            let options = ListContainersOptionsBuilder::default().all(true).filters(&filters(labels)).build();
+            let containers =
+                self.api.list_containers(Some(options)).await.map_err(refused("list its containers"))?;
+            Ok(containers
+                .into_iter()
+                .filter_map(|container| {
+                    let labels = container.labels.unwrap_or_default().into_iter().collect();
+                    container.id.map(|id| CageRecord { handle: Handle::new(id), labels })
+                })
+                .collect())
+        }
+        .boxed()
+    }
+}
+
+/// The profile in Docker's words; every field is set, so that no default of the engine's decides.
+fn host_config(profile: &Profile) -> HostConfig {
+    let limits = profile.limits();
+    let memory = i64::try_from(limits.memory()).unwrap_or(i64::MAX);
+    let user = profile.user();
+    let tmpfs = profile.scratch().iter().map(|scratch| {
+        let owner =
+            if scratch.owned { format!(",uid={},gid={}", user.uid(), user.gid()) } else { String::new() };
+        let options = format!("rw,nosuid,nodev,noexec,size={},mode={:o}{owner}", scratch.bytes, scratch.mode);
+        (scratch.path.to_owned(), options)
+    });
+    HostConfig {
+        cap_drop: Some(vec!["ALL".into()]),
+        security_opt: Some(vec!["no-new-privileges:true".into(), format!("seccomp={}", seccomp::oci())]),
+        readonly_rootfs: Some(!profile.writable_root()),
+        tmpfs: Some(tmpfs.collect()),
+        network_mode: Some("none".into()),
+        dns: Some(vec![NAMESERVER.into()]),
+        dns_search: Some(vec![".".into()]),
+        // low ports are init's own to listen on: it is not root
+        sysctls: Some(HashMap::from([("net.ipv4.ip_unprivileged_port_start".into(), "0".into())])),
+        memory: Some(memory),
+        memory_swap: Some(memory),
+        pids_limit: Some(limits.pids().into()),
+        nano_cpus: Some(i64::from(limits.milli_cpus()) * 1_000_000),
+        ulimits: Some(vec![ResourcesUlimits {
+            name: Some("nofile".into()),
+            soft: Some(limits.nofile().into()),
+            hard: Some(limits.nofile().into()),
+        }]),
+        ipc_mode: Some("none".into()),
+        cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
+        log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
+        // an install cage is still needed when its programs have ended: it is sealed, then removed
+        auto_remove: Some(!profile.writable_root()),
+        masked_paths: Some(MASKED.iter().map(ToString::to_string).collect()),
+        init: Some(false),
+        privileged: Some(false),
+        ..Default::default()
+    }
+}
+
+/// Hidden inside: what Docker hides unasked, and `/dev/mqueue`, which it mounts even where there is no ipc.
+const MASKED: &[&str] = &[
+    "/dev/mqueue",
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/sysrq-trigger",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/devices/virtual/powercap",
+    "/sys/firmware",
+];
+
+/// Refuses a container whose engine took something else down than was asked.
+fn compare(asked: &HostConfig, made: &HostConfig) -> Result<(), EngineError> {
+    macro_rules! same {
+        ($($field:ident),* $(,)?) => {
+            $(if asked.$field != made.$field {
+                let row = format!(
+                    "asked for {} {:?}, and the engine wrote down {:?}",
+                    stringify!($field), asked.$field, made.$field
+                );
+                return Err(EngineError::Weaker { row: Shown::new(&row) });
+            })*
+        };
+    }
+    same!(
+        cap_drop,
+        readonly_rootfs,
+        network_mode,
+        dns,
+        memory,
+        memory_swap,
+        pids_limit,
+        nano_cpus,
+        ipc_mode,
+        cgroupns_mode,
+        security_opt,
+        tmpfs,
+        sysctls,
+        auto_remove,
+        masked_paths
+    );
+    let added = made.cap_add.as_ref().is_some_and(|caps| !caps.is_empty());
+    let opened = made.binds.as_ref().is_some_and(|binds| !binds.is_empty())
+        || made.devices.as_ref().is_some_and(|devices| !devices.is_empty());
+    if added || opened || made.privileged == Some(true) {
+        return Err(EngineError::Weaker {
+            row: Shown::new("the engine added capabilities, mounts or devices of its own"),
+        });
+    }
+    Ok(())
+}
+
+/// The name an image is kept under, so that the engine's own pruning of nameless images leaves it alone.
+fn reference(labels: &Labels) -> (String, String) {
+    let get = |name| labels.get(name).map_or("", String::as_str);
+    let kind = get(label::MARK);
+    let tag = match kind {
+        "sealed" => get(label::TREE).trim_start_matches("sha256:").to_owned(),
+        _ => format!("{}-{}-{}", get(label::RUNTIME), get(label::VERSION), get(label::RECIPE)),
+    };
+    let init = get(label::INIT).trim_start_matches("sha256:").get(..8).unwrap_or_default();
+    let tag = if init.is_empty() { tag } else { format!("{tag}-{init}") };
+    (format!("pinfold/{kind}"), tag)
+}
+
+fn filters(labels: &Labels) -> HashMap<String, Vec<String>> {
+    let wanted = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    HashMap::from([("label".to_owned(), wanted)])
+}
+
+fn refused(doing: &'static str) -> impl Fn(ApiError) -> EngineError {
+    move |error| {
+        let said = match error {
+            ApiError::DockerResponseServerError { message, .. } => message,
+            other => other.to_string(),
+        };
+        EngineError::Refused { doing, said: Shown::new(&said) }
+    }
+}
+
+/// The write half of an attached stream; its shutdown is the cage's end of input.
+struct Input(Pin<Box<dyn AsyncWrite + Send>>);
+
+impl AsyncWrite for Input {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+        bytes: &[u8],
+    ) -> std::task::Poll<std::io::Result<usize>> {
+        self.0.as_mut().poll_write(context, bytes)
+    }
+
+    fn poll_flush(
+        mut self: Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        self.0.as_mut().poll_flush(context)
+    }
+
+    fn poll_shutdown(
+        mut self: Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        self.0.as_mut().poll_shutdown(context)
+    }
+}

@@ -1,0 +1,133 @@
+//! Where is the Docker engine?
+//!
+//! Where the user's own docker client would find it: DOCKER_HOST, then the client's current context, then the
+//! sockets of the usual places, desktop and rootless engines included. No client program is asked: inside an
+//! editor's environment there is often none on PATH.
+//!
+//! Invariant: an address that the user set is the only one tried. Falling back to another engine would start a
+//! server where nobody looks for it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bollard::{API_DEFAULT_VERSION, Docker};
+use serde::Deserialize;
+
+use super::engine::EngineError;
+use crate::text::Shown;
+
+/// An address, and who named it.
+struct Candidate {
+    address: String,
+    named_by: &'static str,
+    /// Set by the user: no other is tried.
+    only: bool,
+}
+
+/// The first engine that answers, with an API version agreed, and its address.
+pub(super) async fn connect(patience: Duration) -> Result<(Docker, String), EngineError> {
+    let mut looked = Vec::new();
+    for candidate in candidates() {
+        let tried = format!("{} ({})", candidate.address, candidate.named_by);
+        match open(&candidate.address, patience).await {
+            Ok(api) => return Ok((api, candidate.address)),
+            Err(Closed::Forbidden) => {
+                return Err(EngineError::Forbidden { address: Shown::new(&candidate.address) });
+            }
+            Err(Closed::Absent(why)) => looked.push(Shown::new(&format!("{tried}: {why}"))),
+        }
+        if candidate.only {
+            break;
+        }
+    }
+    Err(EngineError::Missing { looked })
+}
+
+enum Closed {
+    Forbidden,
+    Absent(String),
+}
+
+async fn open(address: &str, patience: Duration) -> Result<Docker, Closed> {
+    let absent = |why: &dyn std::fmt::Display| Closed::Absent(why.to_string());
+    let api = if let Some(path) = address.strip_prefix("unix://") {
+        // asked of the socket itself, so that "not there" and "not allowed" are told apart
+        match std::os::unix::net::UnixStream::connect(path) {
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                return Err(Closed::Forbidden);
+            }
+            Err(error) => return Err(absent(&error)),
+        }
+        Docker::connect_with_unix(path, patience.as_secs(), API_DEFAULT_VERSION).map_err(|e| absent(&e))?
+    } else if address.starts_with("tcp://") || address.starts_with("http://") {
+        Docker::connect_with_http(address, patience.as_secs(), API_DEFAULT_VERSION).map_err(|e| absent(&e))?
+    } else {
+        return Err(absent(&"only unix:// and tcp:// addresses are understood"));
+    };
+    let greeting = tokio::time::timeout(Duration::from_secs(10), api.negotiate_version()).await;
+    greeting.map_err(|_| absent(&"no answer in 10 s"))?.map_err(|e| absent(&e))
+}
+
+fn candidates() -> Vec<Candidate> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(address) = variable("DOCKER_HOST") {
+        return vec![Candidate { address, named_by: "DOCKER_HOST", only: true }];
+    }
+    let home = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
+    if let Some(address) = home.as_deref().and_then(|home| context(home, variable("DOCKER_CONTEXT"))) {
+        return vec![Candidate { address, named_by: "docker context", only: true }];
+    }
+    let mut paths: Vec<(PathBuf, &'static str)> = vec![("/var/run/docker.sock".into(), "Docker")];
+    if let Some(run) = variable("XDG_RUNTIME_DIR").map(PathBuf::from) {
+        paths.push((run.join("docker.sock"), "rootless Docker"));
+        paths.push((run.join("podman/podman.sock"), "rootless Podman"));
+    }
+    if let Some(home) = home {
+        paths.push((home.join(".docker/run/docker.sock"), "Docker Desktop"));
+        paths.push((home.join(".docker/desktop/docker.sock"), "Docker Desktop"));
+        paths.push((home.join(".colima/default/docker.sock"), "Colima"));
+        paths.push((home.join(".orbstack/run/docker.sock"), "OrbStack"));
+        paths.push((home.join(".rd/docker.sock"), "Rancher Desktop"));
+    }
+    let candidate = |(path, named_by): (PathBuf, _)| Candidate {
+        address: format!("unix://{}", path.display()),
+        named_by,
+        only: false,
+    };
+    paths.into_iter().map(candidate).collect()
+}
+
+/// The endpoint of the docker client's current context; none for the context `default`.
+///
+/// Source: the docker client keeps a context's metadata under the SHA-256 of its name.
+fn context(home: &Path, chosen: Option<String>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Config {
+        #[serde(rename = "currentContext")]
+        current: Option<String>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Meta {
+        endpoints: Endpoints,
+    }
+    #[derive(Deserialize)]
+    struct Endpoints {
+        docker: Endpoint,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Endpoint {
+        host: String,
+    }
+    let docker = home.join(".docker");
+    let current = || {
+        let config = std::fs::read(docker.join("config.json")).ok()?;
+        serde_json::from_slice::<Config>(&config).ok()?.current
+    };
+    let name = chosen.or_else(current).filter(|name| name != "default" && !name.is_empty())?;
+    let folder = crate::digest::Digest::of(name.as_bytes()).hex();
+    let meta = std::fs::read(docker.join("contexts/meta").join(folder).join("meta.json")).ok()?;
+    Some(serde_json::from_slice::<Meta>(&meta).ok()?.endpoints.docker.host)
+}

@@ -1,0 +1,298 @@
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use proptest::prelude::*;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::net::resolver::tests::Scripted;
+use crate::net::testing;
+use crate::source::{NpmConfig, Surroundings};
+
+fn rule(text: &str) -> EgressRule {
+    text.parse().unwrap()
+}
+
+/// An egress whose connections go nowhere and are noted down instead.
+struct Watched {
+    egress: Egress,
+    connected: Arc<Mutex<Vec<SocketAddr>>>,
+    looked_up: Arc<AtomicUsize>,
+}
+
+fn watched(rules: &[&str], answers: &[&[&str]]) -> Watched {
+    let names = Scripted::new(answers);
+    let looked_up = names.asked();
+    let connected = Arc::new(Mutex::new(Vec::new()));
+    let mut egress = Egress::rules(Resolver::over(names), rules.iter().map(|text| rule(text)).collect());
+    let noted = connected.clone();
+    egress.connector = Box::new(move |to| {
+        noted.lock().unwrap().push(to);
+        let (here, _there) = tokio::io::duplex(64);
+        Box::pin(std::future::ready(Ok(Box::new(here) as Box<dyn Duplex>)))
+    });
+    Watched { egress, connected, looked_up }
+}
+
+impl Watched {
+    fn connected(&self) -> Vec<String> {
+        self.connected.lock().unwrap().iter().map(ToString::to_string).collect()
+    }
+}
+
+fn registries(url: &str) -> Registries {
+    let around = Surroundings { config: Some(url.to_owned()), ..Surroundings::default() };
+    NpmConfig::read(&around).unwrap().registries(None).unwrap()
+}
+
+#[test]
+fn accepts_rules_in_their_three_forms() {
+    for (text, shown) in [
+        ("api.example.com", "api.example.com"),
+        ("API.Example.com.", "api.example.com"),
+        ("api.example.com:443", "api.example.com"),
+        ("api.example.com:8443", "api.example.com:8443"),
+        ("*.example.com", "*.example.com"),
+        ("*.example.com:5432", "*.example.com:5432"),
+        ("public", "public"),
+    ] {
+        assert_eq!(rule(text).to_string(), shown);
+        assert_eq!(rule(shown), rule(text));
+    }
+}
+
+#[test]
+fn refuses_what_is_no_rule() {
+    for bad in [
+        "",
+        " ",
+        ":443",
+        "*",
+        "*.",
+        "*.com",
+        "*.*.example.com",
+        "a.*.com",
+        "*example.com",
+        "a.example:0",
+        "a.example:",
+        "a.example:65536",
+        "a.example:+1",
+        "a.example:x",
+        "a.example:1:2",
+        "https://a.example",
+        "a.example/x",
+        "Public",
+        "a b.example",
+        "a.example,b.example",
+        "-a.example",
+        "10.0.0.1",
+        "127.1",
+        "2130706433",
+        "[::1]:443",
+        "::1",
+        "*.10.0.0.1",
+        "localhost",
+        "localhost:5432",
+        "*.localhost",
+        "db.local",
+        "*.internal",
+        "host.docker.internal",
+        "router",
+        "metadata",
+        "*.a.internal",
+    ] {
+        let refused = bad.parse::<EgressRule>().unwrap_err();
+        assert_eq!(Failure::from(refused).code(), Code::EgressRefused, "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_exists_in_the_cage_where_a_rule_holds_it() {
+    let all = watched(&["api.example.com:8443", "*.cdn.example.com"], &[]);
+    for (name, known) in [
+        ("api.example.com", true),
+        ("API.EXAMPLE.COM.", true),
+        ("example.com", false),
+        ("x.api.example.com", false),
+        ("cdn.example.com", false),
+        ("a.cdn.example.com", true),
+        ("a.b.cdn.example.com", true),
+        ("evilcdn.example.com", false),
+        ("localhost", false),
+        ("9.9.9.9", false),
+        ("", false),
+        ("a\0b", false),
+    ] {
+        assert_eq!(all.egress.name(name).await, known, "{name:?}");
+    }
+    assert_eq!(all.looked_up.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn public_holds_public_names_only() {
+    let public = watched(&["public"], &[]);
+    assert_eq!(public.egress.ports(), [80, 443]);
+    assert!(public.egress.name("anything.example.com").await);
+    for private in ["localhost", "db.local", "metadata.google.internal", "router", "10.0.0.1"] {
+        assert!(!public.egress.name(private).await, "{private}");
+    }
+}
+
+#[test]
+fn ports_are_listed_once_and_in_order() {
+    let several =
+        watched(&["a.example.com:8443", "b.example.com", "*.c.example.com", "d.example.com:22"], &[]);
+    assert_eq!(several.egress.ports(), [22, 443, 8443]);
+    assert!(watched(&[], &[]).egress.ports().is_empty());
+}
+
+#[tokio::test]
+async fn connects_to_the_very_address_that_was_judged() {
+    // A name that is public at the first look-up and this machine at every later one.
+    let one = watched(&["api.example.com"], &[&["9.9.9.9"], &["127.0.0.1"]]);
+    assert!(one.egress.connect("Api.Example.Com", 443).await.is_ok());
+    assert_eq!(one.connected(), ["9.9.9.9:443"]);
+    assert_eq!(one.looked_up.load(Ordering::SeqCst), 1);
+
+    let again = one.egress.connect("api.example.com", 443).await.map(drop).unwrap_err();
+    assert!(again.to_string().contains("loopback"), "{again}");
+    assert_eq!(one.connected().len(), 1);
+}
+
+#[tokio::test]
+async fn refuses_an_allowed_name_that_leads_to_a_private_address() {
+    for private in ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "::ffff:10.0.0.1", "fd00::1"] {
+        let one = watched(&["api.example.com", "public"], &[&["9.9.9.9", private]]);
+        assert!(one.egress.connect("api.example.com", 443).await.is_err(), "{private}");
+        assert!(one.connected().is_empty(), "{private}");
+        let denied = one.egress.denied();
+        assert_eq!((denied.len(), denied[0].port, &denied[0].remedy), (1, Some(443), &None), "{private}");
+    }
+}
+
+#[tokio::test]
+async fn refuses_a_port_or_name_that_no_rule_lists() {
+    let one = watched(&["api.example.com"], &[&["9.9.9.9"]]);
+    for (name, port) in
+        [("api.example.com", 80), ("other.example.com", 443), ("9.9.9.9", 443), ("localhost", 443)]
+    {
+        assert!(one.egress.connect(name, port).await.is_err(), "{name}:{port}");
+    }
+    assert_eq!(one.looked_up.load(Ordering::SeqCst), 0);
+    assert!(one.connected().is_empty());
+}
+
+#[tokio::test]
+async fn a_denied_name_comes_with_the_rule_that_would_allow_it() {
+    let none = watched(&[], &[]);
+    none.egress.name("api.example.com").await;
+    let mark = none.egress.mark();
+    let _ = none.egress.connect("db.example.com", 5432).await;
+    let since = none.egress.denied_since(mark);
+    assert_eq!(since.len(), 1);
+    assert_eq!(since[0].remedy, Some(rule("db.example.com:5432")));
+    none.egress.name("api.example.com").await;
+    let again: Vec<_> =
+        none.egress.denied_since(mark).into_iter().map(|d| (d.name.to_string(), d.times)).collect();
+    assert_eq!(again, [("api.example.com".to_owned(), 2), ("db.example.com".to_owned(), 1)]);
+    none.egress.name("localhost").await;
+    assert_eq!(none.egress.denied().iter().find(|d| d.name.to_string() == "localhost").unwrap().remedy, None);
+}
+
+#[tokio::test]
+async fn the_record_stays_bounded_whatever_a_cage_asks_for() {
+    let none = watched(&[], &[]);
+    for n in 0..1_500 {
+        none.egress.name(&format!("n{n}.example.com")).await;
+    }
+    none.egress.name(&"\u{1b}é".repeat(100_000)).await;
+    assert_eq!(none.egress.denied().len(), 1_000);
+    assert_eq!(none.egress.forgotten(), 501);
+    let long = watched(&[], &[]);
+    long.egress.name(&"é".repeat(100_000)).await;
+    assert!(long.egress.denied()[0].name.to_string().chars().count() <= 253);
+}
+
+#[tokio::test]
+async fn connections_are_bounded_and_come_free_again() {
+    let one = watched(&["api.example.com"], &[&["9.9.9.9"]]);
+    let mut open = Vec::new();
+    for _ in 0..256 {
+        open.push(one.egress.connect("api.example.com", 443).await.unwrap());
+    }
+    assert!(one.egress.connect("api.example.com", 443).await.is_err());
+    open.pop();
+    assert!(one.egress.connect("api.example.com", 443).await.is_ok());
+    assert_eq!(one.egress.reached()[0].times, 257);
+}
+
+#[tokio::test]
+async fn tries_the_next_address_when_one_does_not_accept() {
+    let mut one = watched(&["api.example.com"], &[&["9.9.9.9", "1.1.1.1"]]);
+    one.egress.connector = Box::new(|to| {
+        let refused = to.ip() == "9.9.9.9".parse::<IpAddr>().unwrap();
+        let (here, _there) = tokio::io::duplex(64);
+        Box::pin(std::future::ready(match refused {
+            true => Err(io::Error::from(io::ErrorKind::ConnectionRefused)),
+            false => Ok(Box::new(here) as Box<dyn Duplex>),
+        }))
+    });
+    assert!(one.egress.connect("api.example.com", 443).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_registrys_cage_reaches_that_registry_and_nothing_else() {
+    let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = server.local_addr().unwrap().port();
+    let url = format!("http://{}:{port}/", testing::HOST);
+    let egress = Egress::registries(testing::names(), &registries(&url)).unwrap();
+    assert_eq!(egress.ports(), [port]);
+    assert!(egress.name(testing::HOST).await);
+    assert!(!egress.name("evil.example.com").await);
+    assert!(egress.connect(testing::HOST, port.wrapping_add(1)).await.is_err());
+    assert!(egress.connect("evil.example.com", port).await.is_err());
+
+    let mut cage = egress.connect(testing::HOST, port).await.unwrap();
+    let (mut there, _) = server.accept().await.unwrap();
+    cage.write_all(b"ping").await.unwrap();
+    cage.shutdown().await.unwrap();
+    let mut heard = String::new();
+    there.read_to_string(&mut heard).await.unwrap();
+    there.write_all(b"pong").await.unwrap();
+    drop(there);
+    let mut back = String::new();
+    cage.read_to_string(&mut back).await.unwrap();
+    assert_eq!((heard.as_str(), back.as_str()), ("ping", "pong"));
+    assert_eq!(egress.reached().len(), 1);
+}
+
+#[tokio::test]
+async fn a_rule_does_not_lend_the_registrys_standing_to_another_port() {
+    // The registry is the operator's on its own port; on another one its name is like any other.
+    let url = format!("https://{}/", testing::HOST);
+    let mut egress = Egress::registries(testing::names(), &registries(&url)).unwrap();
+    egress.rules = vec![rule("registry.example:8443")];
+    let refused = egress.connect(testing::HOST, 8443).await.map(drop).unwrap_err();
+    assert!(refused.to_string().contains("loopback"), "{refused}");
+}
+
+#[test]
+fn refuses_a_registry_set_by_address() {
+    let refused = Egress::registries(testing::names(), &registries("http://127.0.0.1:4873/")).err().unwrap();
+    assert_eq!(Failure::from(refused).code(), Code::EgressRefused);
+}
+
+proptest! {
+    #[test]
+    fn an_accepted_rule_reads_back_the_same(text in "(\\*\\.)?[-a-z0-9.*:\\[\\]/A]{0,30}") {
+        if let Ok(rule) = text.parse::<EgressRule>() {
+            prop_assert_eq!(rule.to_string().parse::<EgressRule>(), Ok(rule.clone()));
+        }
+    }
+
+    #[test]
+    fn no_text_makes_a_rule_panic(text in "\\PC{0,60}") {
+        let _ = text.parse::<EgressRule>();
+    }
+}

@@ -1,0 +1,274 @@
+//! What must a container engine be able to do for Pinfold?
+//!
+//! Little, and in words that no engine owns: keep images with labels, start a cage under a [`Profile`] and hand
+//! over its standard input and output as one byte stream, freeze a finished cage into an image, and say what it
+//! left behind. Docker is the first engine; a daemonless one and Kubernetes fit the same trait.
+//!
+//! Invariants: an engine that cannot enforce a row of the profile says so ([`EngineError::Weaker`]) and starts
+//! nothing; no type of a particular engine leaves its own file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use futures_util::future::BoxFuture;
+
+use super::gate::Duplex;
+use super::profile::Profile;
+use crate::failure::{Code, Failure};
+use crate::text::Shown;
+
+/// The answer of an engine, later.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, EngineError>>;
+
+/// An image, by the engine's own content address: it names one set of bytes for ever.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ImageId(String);
+
+impl ImageId {
+    /// Takes an engine's identifier over. For engines, and for the local facts that remember one.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    /// The identifier as the engine wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Labels, sorted so that two runs print the same.
+pub type Labels = BTreeMap<String, String>;
+
+/// The labels Pinfold puts on what it makes. A container or image without [`label::MARK`] is not ours and is
+/// never touched.
+pub mod label {
+    /// On everything: what kind of thing it is (`runtime`, `stage`, `sealed`, `cage`).
+    pub const MARK: &str = "pinfold";
+    /// On cages: the state directory that started it, so that two users' reapers leave each other alone.
+    pub const STATE: &str = "pinfold.state";
+    /// On cages: the launch that holds it; see the reaper.
+    pub const LAUNCH: &str = "pinfold.launch";
+    /// On sealed images and their cages: the tree digest of what is inside.
+    pub const TREE: &str = "pinfold.tree";
+    /// On images: the digest of the init inside.
+    pub const INIT: &str = "pinfold.init";
+    /// On runtime images and what is made of them: `node` and the like.
+    pub const RUNTIME: &str = "pinfold.runtime";
+    /// On runtime images: the interpreter's version.
+    pub const VERSION: &str = "pinfold.version";
+    /// On runtime images: the recipe that made it.
+    pub const RECIPE: &str = "pinfold.recipe";
+    /// On runtime images: the package index its client has built in.
+    pub const REGISTRY: &str = "pinfold.registry";
+}
+
+/// An image that an engine holds.
+#[derive(Debug, Clone)]
+pub struct ImageRecord {
+    /// Its identifier.
+    pub id: ImageId,
+    /// Its labels.
+    pub labels: Labels,
+    /// Bytes on disk, shared layers included.
+    pub size: u64,
+}
+
+/// A cage that an engine knows, running or not.
+#[derive(Debug, Clone)]
+pub struct CageRecord {
+    /// How to name it to the engine.
+    pub handle: Handle,
+    /// Its labels.
+    pub labels: Labels,
+}
+
+/// A cage, to the engine that made it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handle(String);
+
+impl Handle {
+    /// Takes an engine's identifier over.
+    pub(super) fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    /// The identifier as the engine wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What an engine is asked to start.
+#[derive(Debug, Clone)]
+pub struct CageSpec {
+    /// What is inside.
+    pub image: ImageId,
+    /// What holds it.
+    pub profile: Profile,
+    /// What it is marked with.
+    pub labels: Labels,
+}
+
+/// A started cage: PID 1 is init, and `stream` is its standard input and output.
+pub struct Started {
+    /// The cage, to this engine.
+    pub handle: Handle,
+    /// Init's standard input and output.
+    pub stream: Box<dyn Duplex>,
+    /// What init wrote on its own standard error, for the message when the link never opens.
+    pub complaints: Complaints,
+}
+
+/// Init's own last words, bounded; the server's standard error travels over the link instead.
+#[derive(Debug, Clone, Default)]
+pub struct Complaints(std::sync::Arc<std::sync::Mutex<String>>);
+
+impl Complaints {
+    /// Longest text kept, in bytes.
+    const KEEP: usize = 4_096;
+
+    /// Adds what was heard, up to the bound.
+    pub(super) fn hear(&self, bytes: &[u8]) {
+        let mut heard = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let room = Self::KEEP.saturating_sub(heard.len());
+        heard.push_str(&String::from_utf8_lossy(&bytes[..bytes.len().min(room)]));
+    }
+
+    /// What was heard so far, a line each.
+    pub fn lines(&self) -> Vec<Shown> {
+        let heard = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        heard.lines().map(Shown::new).collect()
+    }
+}
+
+/// What an engine says of itself.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// `Docker Engine` and the like.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The version of the API spoken.
+    pub api: String,
+    /// Where it was found.
+    pub address: String,
+    /// `x86_64`, `aarch64`, …, as the engine spells it.
+    pub architecture: String,
+    /// The low-level runtimes it offers.
+    pub runtimes: Vec<String>,
+    /// The one it uses unasked.
+    pub default_runtime: String,
+    /// Control-group version, `1` or `2`.
+    pub cgroups: String,
+    /// Security options it reports (`seccomp`, `apparmor`, `rootless`, …).
+    pub security: Vec<String>,
+}
+
+/// What a container engine does for Pinfold.
+pub trait Engine: Send + Sync {
+    /// What it is.
+    fn about(&self) -> Answer<'_, About>;
+
+    /// Our images whose labels hold all of `labels`.
+    fn images<'a>(&'a self, labels: &'a Labels) -> Answer<'a, Vec<ImageRecord>>;
+
+    /// One image by its identifier; none if it is gone.
+    fn image<'a>(&'a self, id: &'a ImageId) -> Answer<'a, Option<ImageRecord>>;
+
+    /// Fetches an image by reference from whatever registry the engine knows.
+    fn pull<'a>(&'a self, reference: &'a str) -> Answer<'a, ImageId>;
+
+    /// Makes an image of a root file system in tar form.
+    fn import(&self, rootfs: PathBuf, labels: Labels) -> Answer<'_, ImageId>;
+
+    /// Puts the entries of a tar archive on top of an image. Nothing inside is started.
+    fn layer<'a>(&'a self, base: &'a ImageId, tar: PathBuf, labels: Labels) -> Answer<'a, ImageId>;
+
+    /// One regular file out of an image, of at most `limit` bytes.
+    fn read<'a>(&'a self, image: &'a ImageId, path: &'a str, limit: u64) -> Answer<'a, Vec<u8>>;
+
+    /// Starts a cage under exactly its profile, or nothing.
+    fn start(&self, spec: CageSpec) -> Answer<'_, Started>;
+
+    /// Freezes a cage whose programs have ended into an image that carries these labels and no other
+    /// configuration of the cage's.
+    fn seal<'a>(&'a self, cage: &'a Handle, labels: Labels) -> Answer<'a, ImageId>;
+
+    /// Ends a cage and removes it. Done already is done.
+    fn remove<'a>(&'a self, cage: &'a Handle) -> Answer<'a, ()>;
+
+    /// Waits until a cage that removes itself is gone.
+    fn gone<'a>(&'a self, cage: &'a Handle) -> Answer<'a, ()>;
+
+    /// Removes an image. Gone already is done.
+    fn remove_image<'a>(&'a self, image: &'a ImageId) -> Answer<'a, ()>;
+
+    /// Every cage with these labels, started or not.
+    fn cages<'a>(&'a self, labels: &'a Labels) -> Answer<'a, Vec<CageRecord>>;
+}
+
+/// Why an engine did not do it.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EngineError {
+    /// Nothing answers where an engine could be.
+    #[error("no container engine answers")]
+    Missing {
+        /// Each place looked at, and what was there.
+        looked: Vec<Shown>,
+    },
+    /// The engine is there and may not be used.
+    #[error("the container engine at {address} does not let this user in")]
+    Forbidden {
+        /// Where it is.
+        address: Shown,
+    },
+    /// The engine said no, or stopped answering.
+    #[error("the container engine could not {doing}")]
+    Refused {
+        /// What was asked of it.
+        doing: &'static str,
+        /// What it said.
+        said: Shown,
+    },
+    /// A row of the profile cannot be enforced here.
+    #[error("the container engine does not enforce what the cage promises")]
+    Weaker {
+        /// Which row, and what the engine does instead.
+        row: Shown,
+    },
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        let what = error.to_string();
+        match error {
+            EngineError::Missing { looked } => {
+                let looked: Vec<String> = looked.iter().map(ToString::to_string).collect();
+                Failure::new(
+                    Code::EngineMissing,
+                    what,
+                    format!("looked at {}", looked.join("; ")),
+                    "install and start Docker (on Debian: `apt-get install docker.io`), or set DOCKER_HOST; `pinfold doctor` shows what was found",
+                )
+            }
+            EngineError::Forbidden { address } => Failure::new(
+                Code::EngineMissing,
+                what,
+                format!("permission denied at {address}"),
+                "add yourself to the engine's group (`sudo usermod -aG docker $USER`, then log in again), or use a rootless engine through DOCKER_HOST",
+            ),
+            EngineError::Refused { said, .. } => Failure::new(
+                Code::EngineFailed,
+                what,
+                format!("it said: {said}"),
+                "see that the engine is up with `pinfold doctor`, then try again",
+            ),
+            EngineError::Weaker { row } => Failure::new(
+                Code::CageWeaker,
+                what,
+                row,
+                "`pinfold doctor` lists what this host enforces; Pinfold starts nothing in a weaker cage",
+            ),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What runs at a run: which image, and how is it known to be the pinned one?
+//!
+//! A sealed image carries the tree digest it was installed from as a label, and is remembered by the engine's
+//! content address. It is looked for by label, so a lost note costs a search, never a wrong image.
+//!
+//! Invariants: an [`Image`] has the tree digest of the pin it was asked with, and this build's init.
+
+use super::CageError;
+use super::engine::{Engine, ImageId, ImageRecord, Labels, label};
+use super::init_binary;
+use super::layer::Layer;
+use super::profile::INIT;
+use crate::digest::Digest;
+use crate::pin::Pin;
+
+/// A sealed image of one pin.
+#[derive(Debug, Clone)]
+pub struct Image {
+    id: ImageId,
+    tree: Digest,
+}
+
+impl Image {
+    /// What an install cage of this pin was sealed as. For the install room.
+    pub(crate) fn sealed(id: ImageId, pin: &Pin) -> Self {
+        Self { id, tree: pin.plan().tree_digest() }
+    }
+
+    /// The labels of a sealed image of this pin.
+    pub(crate) fn labels(pin: &Pin) -> Labels {
+        Labels::from([
+            (label::MARK.into(), "sealed".into()),
+            (label::TREE.into(), pin.plan().tree_digest().to_string()),
+            (label::INIT.into(), init_binary::digest().to_string()),
+        ])
+    }
+
+    /// The engine's content address.
+    pub fn id(&self) -> &ImageId {
+        &self.id
+    }
+
+    /// The tree digest it was sealed from.
+    pub fn tree(&self) -> Digest {
+        self.tree
+    }
+
+    /// The sealed image of this pin, if this host has it. One with another build's init is sealed again from the
+    /// local image, without a network.
+    pub async fn find(engine: &dyn Engine, pin: &Pin) -> Result<Option<Self>, CageError> {
+        let tree = pin.plan().tree_digest();
+        let wanted =
+            Labels::from([(label::MARK.into(), "sealed".into()), (label::TREE.into(), tree.to_string())]);
+        let images = engine.images(&wanted).await?;
+        let ours = init_binary::digest().to_string();
+        let current = |image: &&ImageRecord| image.labels.get(label::INIT) == Some(&ours);
+        if let Some(image) = images.iter().find(current) {
+            return Ok(Some(Self { id: image.id.clone(), tree }));
+        }
+        let Some(older) = images.into_iter().next() else { return Ok(None) };
+        let mut labels = older.labels;
+        labels.insert(label::INIT.into(), ours);
+        let mut layer = Layer::new()?;
+        layer.file(INIT.trim_start_matches('/'), 0o555, init_binary::INIT)?;
+        let tar = layer.finish()?;
+        let id = engine.layer(&older.id, tar.to_path_buf(), labels).await?;
+        Ok(Some(Self { id, tree }))
+    }
+
+    /// Removes every sealed image of this tree. For `unmount`, when no other pin has the same tree.
+    pub async fn forget(engine: &dyn Engine, tree: Digest) -> Result<usize, CageError> {
+        let wanted =
+            Labels::from([(label::MARK.into(), "sealed".into()), (label::TREE.into(), tree.to_string())]);
+        let images = engine.images(&wanted).await?;
+        for image in &images {
+            engine.remove_image(&image.id).await?;
+        }
+        Ok(images.len())
+    }
+}

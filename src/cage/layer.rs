@@ -1,0 +1,158 @@
+//! How do files get into an image without anything being run?
+//!
+//! As a tar archive that the engine unpacks on top of a base. Owners, modes and times are set here, so that the
+//! same inputs give the same layer, and only regular files are taken out of a package.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Component, Path};
+
+use flate2::read::GzDecoder;
+use tempfile::TempPath;
+
+use crate::plan::User;
+
+/// Whose an entry is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Owner {
+    /// Root's: nobody inside may change it.
+    Root,
+    /// The cage's user's.
+    Cage,
+}
+
+impl Owner {
+    fn id(self) -> u64 {
+        match self {
+            Owner::Root => 0,
+            Owner::Cage => u64::from(User::NOBODY.uid()),
+        }
+    }
+}
+
+/// Unpacked bytes at most taken out of one package.
+const PACKAGE_LIMIT: u64 = 512 * 1024 * 1024;
+
+/// An archive being written.
+pub(crate) struct Layer {
+    archive: tar::Builder<File>,
+    path: TempPath,
+}
+
+impl Layer {
+    /// An empty archive in the system's temporary directory.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let (file, path) = tempfile::NamedTempFile::with_prefix("pinfold-layer-")?.into_parts();
+        Ok(Self { archive: tar::Builder::new(file), path })
+    }
+
+    /// Adds a directory, or changes an existing one's mode and owner.
+    pub(crate) fn folder(&mut self, path: &str, mode: u32, owner: Owner) -> std::io::Result<()> {
+        let mut header = header(tar::EntryType::Directory, mode, owner, 0);
+        self.archive.append_data(&mut header, path, std::io::empty())
+    }
+
+    /// Adds a regular file.
+    pub(crate) fn file(&mut self, path: &str, mode: u32, bytes: &[u8]) -> std::io::Result<()> {
+        let mut header = header(tar::EntryType::Regular, mode, Owner::Root, bytes.len() as u64);
+        self.archive.append_data(&mut header, path, bytes)
+    }
+
+    /// Adds a symbolic link.
+    pub(crate) fn link(&mut self, path: &str, target: &str) -> std::io::Result<()> {
+        let mut header = header(tar::EntryType::Symlink, 0o777, Owner::Root, 0);
+        self.archive.append_link(&mut header, path, target)
+    }
+
+    /// Adds the regular files of a packed npm package for which `place` gives a path.
+    ///
+    /// # Errors
+    /// An entry whose path leaves the package, or more than 512 MiB of contents.
+    pub(crate) fn package(
+        &mut self,
+        tgz: &[u8],
+        place: impl Fn(&Path) -> Option<String>,
+    ) -> std::io::Result<()> {
+        let mut packed = tar::Archive::new(GzDecoder::new(tgz).take(PACKAGE_LIMIT));
+        for entry in packed.entries()? {
+            let mut entry = entry?;
+            if !entry.header().entry_type().is_file() {
+                continue;
+            }
+            let path = entry.path()?.into_owned();
+            if path.components().any(|part| !matches!(part, Component::Normal(_))) {
+                return Err(std::io::Error::other("an entry's path leaves the package"));
+            }
+            // the first folder's name is the packer's choice; npm drops it too
+            let inside: std::path::PathBuf = path.components().skip(1).collect();
+            let Some(to) = place(&inside) else { continue };
+            let runs = entry.header().mode()? & 0o111 != 0;
+            let mut header =
+                header(tar::EntryType::Regular, if runs { 0o755 } else { 0o644 }, Owner::Root, entry.size());
+            self.archive.append_data(&mut header, to, &mut entry)?;
+        }
+        Ok(())
+    }
+
+    /// The finished archive; the file goes with the value.
+    pub(crate) fn finish(self) -> std::io::Result<TempPath> {
+        let mut file = self.archive.into_inner()?;
+        file.flush()?;
+        Ok(self.path)
+    }
+}
+
+fn header(kind: tar::EntryType, mode: u32, owner: Owner, size: u64) -> tar::Header {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_uid(owner.id());
+    header.set_gid(owner.id());
+    header.set_size(size);
+    // 1985-10-26, as npm gives every packed file: old enough for zip, and the same everywhere
+    header.set_mtime(499_162_500);
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packed(entries: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut archive =
+            tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+        for (path, bytes) in entries {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(bytes.len() as u64);
+            header.set_mode(0o644);
+            // written by hand: the library refuses to write what an attacker would
+            header.as_mut_bytes()[..path.len()].copy_from_slice(path.as_bytes());
+            header.set_cksum();
+            archive.append(&header, *bytes).unwrap();
+        }
+        archive.into_inner().unwrap().finish().unwrap()
+    }
+
+    #[test]
+    fn takes_a_packages_files_without_its_first_folder() {
+        let mut layer = Layer::new().unwrap();
+        let tgz = packed(&[("package/bin/node", b"#!"), ("package/include/x.h", b"")]);
+        layer
+            .package(&tgz, |inside| (inside == Path::new("bin/node")).then(|| "usr/local/bin/node".into()))
+            .unwrap();
+        let path = layer.finish().unwrap();
+        let mut read = tar::Archive::new(File::open(&path).unwrap());
+        let paths: Vec<_> =
+            read.entries().unwrap().map(|e| e.unwrap().path().unwrap().into_owned()).collect();
+        assert_eq!(paths, [Path::new("usr/local/bin/node")]);
+    }
+
+    #[test]
+    fn refuses_an_entry_that_leaves_the_package() {
+        for path in ["package/../../etc/passwd", "/etc/passwd"] {
+            let tgz = packed(&[(path, b"x")]);
+            let mut layer = Layer::new().unwrap();
+            assert!(layer.package(&tgz, |inside| Some(inside.display().to_string())).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! Which system calls may a caged program make?
+//!
+//! A closed list, by family, a reason a row; whatever is not listed fails with EPERM. It is stricter than the
+//! engines' own default where those let through what no server needs and kernels were broken with: io_uring,
+//! AF_VSOCK (which no network namespace holds), keyrings, tracing, user namespaces, message queues.
+//!
+//! Sockets are the part that argues: only AF_UNIX, AF_INET and AF_INET6, streams and datagrams. Leaving out
+//! AF_NETLINK has a second use: glibc then cannot see that only `lo` exists, so a look-up with AI_ADDRCONFIG
+//! still gets its IPv4 address (`__check_pf`: where the question cannot be asked, both families are assumed).
+//!
+//! Only the machine's own architecture is listed: 32-bit and x32 entry points, with their second table of
+//! numbers, are refused whole.
+
+use serde_json::{Value, json};
+
+/// Calls allowed for one reason.
+pub struct Family {
+    /// What they are.
+    pub name: &'static str,
+    /// Why a server needs them.
+    pub why: &'static str,
+    /// The calls, sorted.
+    pub calls: &'static [&'static str],
+}
+
+/// Calls that are not there, to programs that ask: ENOSYS makes them take their older way, EPERM would end them.
+pub const ABSENT: &[(&str, &str)] = &[
+    ("clone3", "its flags are behind a pointer that a filter cannot read; libc falls back to clone"),
+    ("io_uring_enter", "a second system-call interface that no filter sees into"),
+    ("io_uring_register", "as io_uring_enter"),
+    ("io_uring_setup", "as io_uring_enter; libuv and Go ask, and fall back"),
+];
+
+/// The calls a caged program may make, whatever their arguments.
+pub const ALLOWED: &[Family] = &[
+    Family {
+        name: "files",
+        why: "reading, writing and watching files under the mounts and modes the cage has",
+        calls: &[
+            "access",
+            "chdir",
+            "chmod",
+            "chown",
+            "close",
+            "close_range",
+            "copy_file_range",
+            "creat",
+            "dup",
+            "dup2",
+            "dup3",
+            "faccessat",
+            "faccessat2",
+            "fadvise64",
+            "fallocate",
+            "fchdir",
+            "fchmod",
+            "fchmodat",
+            "fchmodat2",
+            "fchown",
+            "fchownat",
+            "fcntl",
+            "fdatasync",
+            "fgetxattr",
+            "flistxattr",
+            "flock",
+            "fremovexattr",
+            "fsetxattr",
+            "fstat",
+            "fstatfs",
+            "fsync",
+            "ftruncate",
+            "futimesat",
+            "getcwd",
+            "getdents",
+            "getdents64",
+            "getxattr",
+            "inotify_add_watch",
+            "inotify_init",
+            "inotify_init1",
+            "inotify_rm_watch",
+            "ioctl",
+            "lchown",
+            "lgetxattr",
+            "link",
+            "linkat",
+            "listxattr",
+            "llistxattr",
+            "lremovexattr",
+            "lseek",
+            "lsetxattr",
+            "lstat",
+            "memfd_create",
+            "mkdir",
+            "mkdirat",
+            "mknod",
+            "mknodat",
+            "newfstatat",
+            "open",
+            "openat",
+            "openat2",
+            "pread64",
+            "preadv",
+            "preadv2",
+            "pwrite64",
+            "pwritev",
+            "pwritev2",
+            "read",
+            "readahead",
+            "readlink",
+            "readlinkat",
+            "readv",
+            "removexattr",
+            "rename",
+            "renameat",
+            "renameat2",
+            "rmdir",
+            "sendfile",
+            "setxattr",
+            "splice",
+            "stat",
+            "statfs",
+            "statx",
+            "symlink",
+            "symlinkat",
+            "sync",
+            "sync_file_range",
+            "syncfs",
+            "tee",
+            "truncate",
+            "umask",
+            "unlink",
+            "unlinkat",
+            "utime",
+            "utimensat",
+            "utimes",
+            "vmsplice",
+            "write",
+            "writev",
+        ],
+    },
+    Family {
+        name: "memory",
+        why: "allocators, garbage collectors and just-in-time compilers",
+        calls: &[
+            "brk",
+            "madvise",
+            "membarrier",
+            "mincore",
+            "mlock",
+            "mlock2",
+            "mlockall",
+            "mmap",
+            "mprotect",
+            "mremap",
+            "msync",
+            "munlock",
+            "munlockall",
+            "munmap",
+            "pkey_alloc",
+            "pkey_free",
+            "pkey_mprotect",
+        ],
+    },
+    Family {
+        name: "processes",
+        why: "children such as git, their ends, and a process's own settings; `clone` has a row of its own",
+        calls: &[
+            "alarm",
+            "arch_prctl",
+            "capget",
+            "capset",
+            "execve",
+            "execveat",
+            "exit",
+            "exit_group",
+            "fork",
+            "getcpu",
+            "getegid",
+            "geteuid",
+            "getgid",
+            "getgroups",
+            "getitimer",
+            "getpgid",
+            "getpgrp",
+            "getpid",
+            "getppid",
+            "getpriority",
+            "getresgid",
+            "getresuid",
+            "getrlimit",
+            "getrusage",
+            "getsid",
+            "gettid",
+            "getuid",
+            "ioprio_get",
+            "ioprio_set",
+            "kill",
+            "landlock_add_rule",
+            "landlock_create_ruleset",
+            "landlock_restrict_self",
+            "pidfd_open",
+            "pidfd_send_signal",
+            "prctl",
+            "prlimit64",
+            "seccomp",
+            "setfsgid",
+            "setfsuid",
+            "setgid",
+            "setgroups",
+            "setitimer",
+            "setpgid",
+            "setpriority",
+            "setregid",
+            "setresgid",
+            "setresuid",
+            "setreuid",
+            "setrlimit",
+            "setsid",
+            "setuid",
+            "sysinfo",
+            "tgkill",
+            "times",
+            "tkill",
+            "uname",
+            "vfork",
+            "wait4",
+            "waitid",
+        ],
+    },
+    Family {
+        name: "threads and scheduling",
+        why: "every runtime's threads, locks and priorities",
+        calls: &[
+            "futex",
+            "futex_requeue",
+            "futex_wait",
+            "futex_waitv",
+            "futex_wake",
+            "get_robust_list",
+            "rseq",
+            "sched_get_priority_max",
+            "sched_get_priority_min",
+            "sched_getaffinity",
+            "sched_getattr",
+            "sched_getparam",
+            "sched_getscheduler",
+            "sched_rr_get_interval",
+            "sched_setaffinity",
+            "sched_setattr",
+            "sched_setparam",
+            "sched_setscheduler",
+            "sched_yield",
+            "set_robust_list",
+            "set_tid_address",
+        ],
+    },
+    Family {
+        name: "signals",
+        why: "handlers and waits",
+        calls: &[
+            "pause",
+            "restart_syscall",
+            "rt_sigaction",
+            "rt_sigpending",
+            "rt_sigprocmask",
+            "rt_sigqueueinfo",
+            "rt_sigreturn",
+            "rt_sigsuspend",
+            "rt_sigtimedwait",
+            "rt_tgsigqueueinfo",
+            "sigaltstack",
+            "signalfd",
+            "signalfd4",
+        ],
+    },
+    Family {
+        name: "time",
+        why: "clocks are read and slept on; none is set",
+        calls: &[
+            "clock_getres",
+            "clock_gettime",
+            "clock_nanosleep",
+            "gettimeofday",
+            "nanosleep",
+            "time",
+            "timer_create",
+            "timer_delete",
+            "timer_getoverrun",
+            "timer_gettime",
+            "timer_settime",
+            "timerfd_create",
+            "timerfd_gettime",
+            "timerfd_settime",
+        ],
+    },
+    Family {
+        name: "waiting and pipes",
+        why: "event loops",
+        calls: &[
+            "epoll_create",
+            "epoll_create1",
+            "epoll_ctl",
+            "epoll_pwait",
+            "epoll_pwait2",
+            "epoll_wait",
+            "eventfd",
+            "eventfd2",
+            "pipe",
+            "pipe2",
+            "poll",
+            "ppoll",
+            "pselect6",
+            "select",
+        ],
+    },
+    Family {
+        name: "sockets",
+        why: "what is done with a socket once it is open; opening one has rows of its own",
+        calls: &[
+            "accept",
+            "accept4",
+            "bind",
+            "connect",
+            "getpeername",
+            "getsockname",
+            "getsockopt",
+            "listen",
+            "recvfrom",
+            "recvmmsg",
+            "recvmsg",
+            "sendmmsg",
+            "sendmsg",
+            "sendto",
+            "setsockopt",
+            "shutdown",
+        ],
+    },
+    Family {
+        name: "System V and POSIX shared memory",
+        why: "scientific Python and databases; private to the cage's own ipc namespace",
+        calls: &["semctl", "semget", "semop", "semtimedop", "shmat", "shmctl", "shmdt", "shmget"],
+    },
+    Family { name: "randomness", why: "keys and identifiers", calls: &["getrandom"] },
+];
+
+/// An address family and socket type that may be opened.
+pub struct Socket {
+    /// Its name.
+    pub name: &'static str,
+    /// `AF_…`, from the kernel's `include/linux/socket.h`.
+    family: u64,
+    /// `SOCK_…`, from the kernel's `include/linux/net.h`.
+    kind: u64,
+}
+
+/// The sockets a caged program may open.
+pub const SOCKETS: &[Socket] = &[
+    Socket { name: "AF_UNIX SOCK_STREAM", family: 1, kind: 1 },
+    Socket { name: "AF_UNIX SOCK_DGRAM", family: 1, kind: 2 },
+    Socket { name: "AF_UNIX SOCK_SEQPACKET", family: 1, kind: 5 },
+    Socket { name: "AF_INET SOCK_STREAM", family: 2, kind: 1 },
+    Socket { name: "AF_INET SOCK_DGRAM", family: 2, kind: 2 },
+    Socket { name: "AF_INET6 SOCK_STREAM", family: 10, kind: 1 },
+    Socket { name: "AF_INET6 SOCK_DGRAM", family: 10, kind: 2 },
+];
+
+/// `SOCK_TYPE_MASK`: the type without SOCK_NONBLOCK and SOCK_CLOEXEC. Source: `include/linux/net.h`.
+const SOCKET_TYPE: u64 = 0xf;
+/// Every `CLONE_NEW…` flag: a new namespace is a new set of privileges. Source: clone(2).
+const NEW_NAMESPACES: u64 = 0x7e02_0000;
+/// The personalities that change nothing: Linux (0), its query (0xffffffff), 32-bit addresses and uname
+/// version (0x8, 0x20000, 0x20008). Source: personality(2).
+const PERSONALITIES: &[u64] = &[0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
+
+/// EPERM and ENOSYS on every architecture listed here. Source: errno(3).
+const EPERM: u32 = 1;
+const ENOSYS: u32 = 38;
+
+/// The profile in the form that Docker and Podman take.
+///
+/// Source: the OCI runtime specification, `config-linux.md`, section Seccomp; Docker's `archMap` picks the
+/// architecture.
+pub fn oci() -> Value {
+    let allow =
+        |names: Vec<&str>, args: Value| json!({"names": names, "action": "SCMP_ACT_ALLOW", "args": args});
+    let equal = |index: u32, value: u64| json!({"index": index, "value": value, "op": "SCMP_CMP_EQ"});
+    let masked = |index: u32, mask: u64, value: u64| json!({"index": index, "value": mask, "valueTwo": value, "op": "SCMP_CMP_MASKED_EQ"});
+
+    let mut calls: Vec<Value> =
+        ALLOWED.iter().map(|family| allow(family.calls.to_vec(), json!([]))).collect();
+    calls.push(allow(vec!["clone"], json!([masked(0, NEW_NAMESPACES, 0)])));
+    for personality in PERSONALITIES {
+        calls.push(allow(vec!["personality"], json!([equal(0, *personality)])));
+    }
+    for socket in SOCKETS {
+        let args = json!([equal(0, socket.family), masked(1, SOCKET_TYPE, socket.kind)]);
+        calls.push(allow(vec!["socket"], args));
+    }
+    // pairs exist for AF_UNIX alone
+    calls.push(allow(vec!["socketpair"], json!([equal(0, 1)])));
+    let absent: Vec<&str> = ABSENT.iter().map(|(name, _)| *name).collect();
+    calls.push(json!({"names": absent, "action": "SCMP_ACT_ERRNO", "errnoRet": ENOSYS, "args": []}));
+
+    json!({
+        "defaultAction": "SCMP_ACT_ERRNO",
+        "defaultErrnoRet": EPERM,
+        "archMap": [
+            {"architecture": "SCMP_ARCH_X86_64", "subArchitectures": []},
+            {"architecture": "SCMP_ARCH_AARCH64", "subArchitectures": []},
+        ],
+        "syscalls": calls,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_family_is_sorted_and_no_call_is_listed_twice() {
+        let mut seen = std::collections::BTreeSet::new();
+        for family in ALLOWED {
+            assert!(family.calls.is_sorted(), "{}", family.name);
+            for call in family.calls {
+                assert!(seen.insert(*call), "{call} is listed twice");
+            }
+        }
+        for (call, _) in ABSENT {
+            assert!(!seen.contains(call), "{call} is both allowed and absent");
+        }
+    }
+
+    #[test]
+    fn calls_that_break_out_are_in_no_family() {
+        let never = [
+            "add_key",
+            "bpf",
+            "chroot",
+            "delete_module",
+            "fanotify_init",
+            "finit_module",
+            "init_module",
+            "io_uring_setup",
+            "kcmp",
+            "kexec_load",
+            "keyctl",
+            "modify_ldt",
+            "mount",
+            "mount_setattr",
+            "move_mount",
+            "mq_open",
+            "name_to_handle_at",
+            "open_by_handle_at",
+            "open_tree",
+            "perf_event_open",
+            "pidfd_getfd",
+            "pivot_root",
+            "process_vm_readv",
+            "process_vm_writev",
+            "ptrace",
+            "quotactl",
+            "reboot",
+            "request_key",
+            "setns",
+            "swapon",
+            "syslog",
+            "umount2",
+            "unshare",
+            "userfaultfd",
+        ];
+        for call in never {
+            assert!(ALLOWED.iter().all(|family| !family.calls.contains(&call)), "{call} is allowed");
+        }
+    }
+}

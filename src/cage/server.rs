@@ -1,0 +1,120 @@
+//! How is a server started?
+//!
+//! By [`start`], whichever command asks: from a sealed image and its pin, with the credentials the plan lists, and
+//! in no other way. What runs is the plan's command; what it sees is the plan's environment and a few variables
+//! of our own.
+//!
+//! Invariants: the image has the pin's tree digest, or nothing starts; a credential goes over the link and nowhere
+//! else; a plan without egress gets a gate that opens for nothing.
+
+use std::sync::Arc;
+
+use super::egress::{Egress, EgressRule};
+use super::engine::{Engine, Labels, label};
+use super::image::Image;
+use super::link::{Argument, Ending, Program, Running, Value};
+use super::profile::{HOME, PATH, Profile};
+use super::{Cage, CageError};
+use crate::net::Resolver;
+use crate::pin::Pin;
+use crate::plan::SERVER_DIR;
+use crate::secret::Given;
+
+/// Where a cage with a way out finds the certificates this host trusts.
+const ROOTS: &str = "/tmp/pinfold/roots.pem";
+
+/// A running server.
+pub struct Server {
+    /// Its cage; ended when the server is no longer wanted.
+    pub cage: Cage,
+    /// Its streams and its life.
+    pub running: Running,
+    /// What it may reach, and what it tried.
+    pub egress: Arc<Egress>,
+}
+
+/// What this host adds to a server's environment.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// The time zone, by name.
+    pub time_zone: Option<String>,
+    /// The language and encoding.
+    pub language: Option<String>,
+    /// The certificates this host trusts, as PEM.
+    pub roots: Option<Vec<u8>>,
+}
+
+/// Starts the pinned server in a cage of its sealed image.
+///
+/// # Errors
+/// [`CageError`]: the engine, the cage or the program's start; a pin whose image is another's.
+pub async fn start(
+    engine: Arc<dyn Engine>,
+    image: &Image,
+    pin: &Pin,
+    given: Given,
+    around: &Surroundings,
+    resolver: Resolver,
+) -> Result<Server, CageError> {
+    let plan = pin.plan();
+    if image.tree() != plan.tree_digest() {
+        return Err(CageError::OtherImage);
+    }
+    // a plan's rules were parsed by the same grammar when it was drawn, so none is lost here
+    let rules: Vec<EgressRule> = plan
+        .egress()
+        .iter()
+        .map(|way| way.as_str().parse())
+        .collect::<Result<_, _>>()
+        .map_err(|_| CageError::OtherPlan)?;
+    let leaves = !rules.is_empty();
+    let egress = Arc::new(Egress::rules(resolver, rules));
+    let profile = Profile::run(*plan.limits(), plan.user());
+    let labels = Labels::from([(label::TREE.into(), plan.tree_digest().to_string())]);
+    let gate = Arc::clone(&egress);
+    let cage = Cage::open(engine, image.id().clone(), profile, labels, gate).await?;
+    match launch(&cage, pin, given, around, leaves).await {
+        Ok(running) => Ok(Server { cage, running, egress }),
+        Err(error) => {
+            // the error that matters is the first
+            let _ = cage.end().await;
+            Err(error)
+        }
+    }
+}
+
+async fn launch(
+    cage: &Cage,
+    pin: &Pin,
+    given: Given,
+    around: &Surroundings,
+    leaves: bool,
+) -> Result<Running, CageError> {
+    let plan = pin.plan();
+    let mut env: Vec<(String, Value)> = vec![
+        ("PATH".into(), PATH.into()),
+        ("HOME".into(), HOME.into()),
+        ("LANG".into(), around.language.as_deref().unwrap_or("C.UTF-8").into()),
+    ];
+    if let Some(zone) = &around.time_zone {
+        env.push(("TZ".into(), zone.as_str().into()));
+    }
+    // only a server that speaks to somebody needs to know whom to trust
+    if let (true, Some(roots)) = (leaves, &around.roots) {
+        cage.put(ROOTS, 0o444, roots).await?;
+        for name in ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"] {
+            env.push((name.into(), ROOTS.into()));
+        }
+    }
+    let settings = plan.env().iter().map(|(name, value)| (name.as_str().to_owned(), value.as_str().into()));
+    env.extend(settings);
+    let filled = given.fill(plan);
+    env.extend(filled.env);
+    let program = Program {
+        argv: filled.argv.into_iter().collect::<Vec<Argument>>(),
+        env,
+        cwd: SERVER_DIR.into(),
+        ending: Ending::SERVER,
+    };
+    cage.run(program).await
+}

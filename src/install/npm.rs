@@ -1,0 +1,213 @@
+//! What does npm do for us, and where?
+//!
+//! Three things, each in a cage: it packs a folder, it puts a dependency tree together as a lock (metadata only),
+//! and it lays a locked tree down with every hash enforced. Its scripts are off throughout, its cache and
+//! configuration are the cage's own, and it reaches the package registries and nothing else.
+//!
+//! Invariant: nothing of the user's npm configuration but registry addresses goes in; no credential does.
+
+use std::sync::Arc;
+
+use super::runtime::Runtime;
+use super::tool::Tool;
+use super::{InstallError, Progress};
+use crate::cage::Cage;
+use crate::cage::egress::Egress;
+use crate::cage::engine::{Engine, Labels};
+use crate::cage::image::Image;
+use crate::cage::profile::Profile;
+use crate::net::Resolver;
+use crate::pin::Pin;
+use crate::plan::{OWN_TARBALL, SERVER_DIR};
+use crate::source::Registries;
+use crate::text::Shown;
+
+/// Where npm reads what we write for it.
+const CONFIG: &str = "/tmp/pinfold/npmrc";
+/// Where it and Node read the certificates this host trusts.
+const ROOTS: &str = "/tmp/pinfold/roots.pem";
+/// Where a lock is made.
+const WORK: &str = "/tmp/work";
+/// The name of a package that comes from this disk, inside; [`OWN_TARBALL`] is `file:` and this.
+const TARBALL: &str = "package.tgz";
+/// Longest lock taken out of a cage, in bytes.
+const LOCK_LIMIT: u64 = 16 * 1024 * 1024;
+/// Longest packed folder, in bytes.
+const PACKED_LIMIT: u64 = 256 * 1024 * 1024;
+
+/// What every stage of npm's needs.
+pub struct Npm {
+    engine: Arc<dyn Engine>,
+    runtime: Runtime,
+    registries: Registries,
+    resolver: Resolver,
+    roots: Option<Vec<u8>>,
+}
+
+/// What is to be installed: the one direct dependency of the tree.
+pub struct Wanted<'a> {
+    /// The package's name.
+    pub name: &'a str,
+    /// Its exact version.
+    pub version: &'a str,
+    /// Its bytes, where it comes from this disk.
+    pub tarball: Option<&'a [u8]>,
+}
+
+impl Npm {
+    /// npm of this runtime, against these registries. `roots` are the certificates this host trusts, as PEM.
+    pub fn new(
+        engine: Arc<dyn Engine>,
+        runtime: Runtime,
+        registries: Registries,
+        resolver: Resolver,
+        roots: Option<Vec<u8>>,
+    ) -> Self {
+        Self { engine, runtime, registries, resolver, roots }
+    }
+
+    /// Packs a folder as `npm publish` would, scripts off and without a network: the bytes of the tarball.
+    pub async fn pack(&self, folder: &[u8]) -> Result<Vec<u8>, InstallError> {
+        let cage = self.open(Profile::resolve(), Arc::new(Egress::none(self.resolver.clone()))).await?;
+        let packed = async {
+            cage.put("/tmp/folder.tar", 0o644, folder).await?;
+            Tool::new(["mkdir", "-p", "/tmp/folder", "/tmp/packed"]).run(&cage).await?;
+            Tool::new(["tar", "-xf", "/tmp/folder.tar", "-C", "/tmp/folder"]).run(&cage).await?;
+            let npm = ["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", "/tmp/packed"];
+            let printed = self.npm(npm).within("/tmp/folder").run(&cage).await?;
+            let name = printed.lines().last().unwrap_or_default().trim().to_owned();
+            Ok(cage.get(&format!("/tmp/packed/{name}"), PACKED_LIMIT).await?)
+        }
+        .await;
+        cage.end().await?;
+        packed
+    }
+
+    /// Resolves the whole dependency tree: the bytes of a `package-lock.json` that names no registry.
+    pub async fn resolve(&self, wanted: &Wanted<'_>) -> Result<Vec<u8>, InstallError> {
+        let egress = Arc::new(Egress::registries(self.resolver.clone(), &self.registries)?);
+        let cage = self.open(Profile::resolve(), Arc::clone(&egress)).await?;
+        let resolved = async {
+            cage.put(&format!("{WORK}/package.json"), 0o644, &manifest(wanted)).await?;
+            if let Some(tarball) = wanted.tarball {
+                cage.put(&format!("{WORK}/{TARBALL}"), 0o644, tarball).await?;
+            }
+            let npm = [
+                "npm",
+                "install",
+                "--package-lock-only",
+                "--ignore-scripts",
+                "--omit-lockfile-registry-resolved",
+            ];
+            let ended = self.npm(npm).within(WORK).attempt(&cage).await?;
+            if !ended.well {
+                return Err(InstallError::Unresolved {
+                    package: Shown::new(&format!("{}@{}", wanted.name, wanted.version)),
+                    said: ended.said,
+                    denied: names(&egress),
+                });
+            }
+            Ok(cage.get(&format!("{WORK}/package-lock.json"), LOCK_LIMIT).await?)
+        }
+        .await;
+        cage.end().await?;
+        resolved
+    }
+
+    /// Lays the pinned tree down and seals it. `tarball` is the package's own bytes, where it comes from this disk.
+    pub async fn install(
+        &self,
+        pin: &Pin,
+        tarball: Option<&[u8]>,
+        progress: &dyn Progress,
+    ) -> Result<Image, InstallError> {
+        let egress = Arc::new(Egress::registries(self.resolver.clone(), &self.registries)?);
+        progress.step(&format!("installing {} packages, scripts off", pin.lock().entries().len()));
+        let cage = self.open(Profile::install(), Arc::clone(&egress)).await?;
+        let installed = async {
+            cage.put(&format!("{SERVER_DIR}/package.json"), 0o644, pin.lock().manifest()).await?;
+            cage.put(&format!("{SERVER_DIR}/package-lock.json"), 0o644, pin.lock().bytes()).await?;
+            if let Some(tarball) = tarball {
+                cage.put(&format!("{SERVER_DIR}/{TARBALL}"), 0o644, tarball).await?;
+            }
+            let ended = self.npm(["npm", "ci", "--ignore-scripts"]).within(SERVER_DIR).attempt(&cage).await?;
+            if ended.well {
+                return Ok(());
+            }
+            Err(InstallError::NotInstalled {
+                package: Shown::new(&pin.plan().release().id()),
+                said: ended.said,
+                denied: names(&egress),
+            })
+        }
+        .await;
+        if let Err(error) = installed {
+            cage.discard().await?;
+            return Err(error);
+        }
+        progress.step("sealing the image");
+        Ok(Image::sealed(cage.seal(Image::labels(pin)).await?, pin))
+    }
+
+    async fn open(&self, profile: Profile, egress: Arc<Egress>) -> Result<Cage, InstallError> {
+        let cage = Cage::open(
+            Arc::clone(&self.engine),
+            self.runtime.image().clone(),
+            profile,
+            Labels::new(),
+            egress,
+        )
+        .await?;
+        let prepared = async {
+            cage.put(CONFIG, 0o644, self.configuration().as_bytes()).await?;
+            if let Some(roots) = &self.roots {
+                cage.put(ROOTS, 0o644, roots).await?;
+            }
+            Ok(())
+        }
+        .await;
+        match prepared {
+            Ok(()) => Ok(cage),
+            Err(error) => {
+                cage.discard().await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// npm's whole configuration: registries, and what keeps it quiet and away from anything but the task.
+    fn configuration(&self) -> String {
+        let mut text = self.registries.npmrc();
+        text.push_str("cache=/tmp/npm\naudit=false\nfund=false\nupdate-notifier=false\nprogress=false\n");
+        text.push_str("loglevel=error\nignore-scripts=true\nlogs-max=0\nlockfile-version=3\n");
+        text
+    }
+
+    fn npm<const N: usize>(&self, argv: [&str; N]) -> Tool {
+        let mut env = vec![("NPM_CONFIG_USERCONFIG", CONFIG.to_owned())];
+        if self.roots.is_some() {
+            env.push(("NODE_EXTRA_CA_CERTS", ROOTS.to_owned()));
+        }
+        Tool::new(argv).with(&env)
+    }
+}
+
+/// The names that were asked for in vain.
+fn names(egress: &Egress) -> Vec<Shown> {
+    egress.denied().into_iter().map(|denied| denied.name).collect()
+}
+
+/// The manifest of the tree: one dependency, exact.
+fn manifest(wanted: &Wanted<'_>) -> Vec<u8> {
+    let spec = match wanted.tarball {
+        Some(_) => OWN_TARBALL.to_owned(),
+        None => wanted.version.to_owned(),
+    };
+    let manifest = serde_json::json!({
+        "name": "pinfold-server",
+        "version": "0.0.0",
+        "private": true,
+        "dependencies": {wanted.name: spec},
+    });
+    manifest.to_string().into_bytes()
+}

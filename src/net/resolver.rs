@@ -1,0 +1,274 @@
+//! Which addresses may be connected to for this name?
+//!
+//! Those of one look-up, all of them judged, and no other: [`Addresses`] is made only here and is what a connection
+//! is made to, so there is no second look-up that could answer otherwise (DNS rebinding). One address that is not
+//! public refuses the whole name, because which of them a client picks is luck.
+//!
+//! A name that somebody else chose goes through [`Resolver::vetted`]; only a name of the operator's own gets
+//! [`Resolver::operator`], which the type system keeps apart (see [`super::target`]). Both use the system's name
+//! servers and its hosts file. Search lists serve the operator's names only.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::LookupIpStrategy;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::NetError;
+use super::address;
+use super::names::HostName;
+use super::target::OperatorHost;
+use crate::text::Shown;
+
+/// The longest a look-up may take, name servers' own retries included.
+const LOOK_UP_WITHIN: Duration = Duration::from_secs(10);
+/// The longest one address may take to accept a connection.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// How many of a name's addresses are tried; all are judged.
+const ADDRESSES_TRIED: usize = 4;
+
+/// Where names are looked up.
+pub(crate) trait LookUp: Send + Sync + 'static {
+    /// Every address of a name, or why there is none. `searched` also tries the system's search list.
+    fn look_up(&self, name: HostName, searched: bool) -> BoxFuture<'_, Result<Vec<IpAddr>, String>>;
+}
+
+/// Turns names into addresses that may be connected to. Cheap to clone.
+#[derive(Clone)]
+pub struct Resolver {
+    names: Arc<dyn LookUp>,
+    within: Duration,
+}
+
+impl Resolver {
+    /// The system's name servers and hosts file, read at the first look-up.
+    pub fn system() -> Self {
+        Self::over(System::default())
+    }
+
+    pub(crate) fn over(names: impl LookUp) -> Self {
+        Self { names: Arc::new(names), within: LOOK_UP_WITHIN }
+    }
+
+    /// Addresses for a name that somebody else chose: all of them public, or none.
+    ///
+    /// # Errors
+    /// The name is of a refused kind, has no address within 10 s, or has one that is not public.
+    pub async fn vetted(&self, name: &HostName) -> Result<Addresses, NetError> {
+        name.third_party()?;
+        let found = self.find(name, false).await?;
+        for address in &found.addresses {
+            address::check(*address)
+                .map_err(|refused| NetError::NotPublic { host: Shown::from(name), refused })?;
+        }
+        Ok(found)
+    }
+
+    /// Addresses for a host that the operator chose, whatever they are.
+    ///
+    /// # Errors
+    /// It has no address within 10 s.
+    pub async fn operator(&self, host: &OperatorHost) -> Result<Addresses, NetError> {
+        match (host.name(), host.address()) {
+            (Some(name), _) => self.find(name, true).await,
+            (None, Some(address)) => Ok(Addresses { host: host.to_string(), addresses: vec![address] }),
+            (None, None) => Err(NetError::Unresolvable { host: Shown::default(), why: Shown::default() }),
+        }
+    }
+
+    async fn find(&self, name: &HostName, searched: bool) -> Result<Addresses, NetError> {
+        let unresolvable =
+            |why: &str| NetError::Unresolvable { host: Shown::from(name), why: Shown::new(why) };
+        let addresses = timeout(self.within, self.names.look_up(name.clone(), searched))
+            .await
+            .map_err(|_| unresolvable("no name server answered in time"))?
+            .map_err(|why| unresolvable(&why))?;
+        if addresses.is_empty() {
+            return Err(unresolvable("it has no address"));
+        }
+        Ok(Addresses { host: name.to_string(), addresses })
+    }
+}
+
+impl fmt::Debug for Resolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Resolver")
+    }
+}
+
+/// The addresses of one look-up, at least one, each of them allowed to be connected to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    host: String,
+    addresses: Vec<IpAddr>,
+}
+
+impl Addresses {
+    /// The addresses, in the order of the look-up.
+    pub fn as_slice(&self) -> &[IpAddr] {
+        &self.addresses
+    }
+
+    /// The first few as socket addresses, in the order they are worth trying in.
+    pub fn to_try(&self, port: u16) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.addresses.iter().take(ADDRESSES_TRIED).map(move |address| SocketAddr::new(*address, port))
+    }
+
+    /// Connects to the first address that accepts: at most four are tried in turn, 5 s each.
+    ///
+    /// # Errors
+    /// None of them accepted; the reason is the last one's.
+    pub async fn connect(&self, port: u16) -> Result<TcpStream, NetError> {
+        self.connect_by(port, TcpStream::connect).await
+    }
+
+    /// As [`Addresses::connect`], by another way of connecting to one address.
+    pub(crate) async fn connect_by<T, F>(
+        &self,
+        port: u16,
+        mut to_one: impl FnMut(SocketAddr) -> F,
+    ) -> Result<T, NetError>
+    where
+        F: Future<Output = io::Result<T>>,
+    {
+        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        for to in self.to_try(port) {
+            last = match timeout(CONNECT_WITHIN, to_one(to)).await {
+                Ok(Ok(stream)) => return Ok(stream),
+                Ok(Err(error)) => error,
+                Err(_) => io::Error::new(io::ErrorKind::TimedOut, "no answer within 5 seconds"),
+            };
+        }
+        Err(NetError::Unreachable { host: Shown::new(&self.host), why: Shown::new(&last.to_string()) })
+    }
+}
+
+/// The system's own configuration.
+#[derive(Default)]
+struct System(OnceLock<Result<TokioResolver, String>>);
+
+impl LookUp for System {
+    fn look_up(&self, name: HostName, searched: bool) -> BoxFuture<'_, Result<Vec<IpAddr>, String>> {
+        Box::pin(async move {
+            let resolver = self.0.get_or_init(|| {
+                let mut builder = TokioResolver::builder_tokio().map_err(|e| e.to_string())?;
+                // Both families, so that all of a name's addresses are judged.
+                builder.options_mut().ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+                builder.build().map_err(|e| e.to_string())
+            });
+            let resolver = resolver.as_ref().map_err(Clone::clone)?;
+            // A trailing dot keeps the search list out.
+            let asked = if searched { name.to_string() } else { format!("{name}.") };
+            let found = resolver.lookup_ip(asked).await.map_err(|e| e.to_string())?;
+            Ok(found.iter().collect())
+        })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Answers each look-up with the next of its answers, and then with the last again.
+    pub(crate) struct Scripted {
+        answers: Vec<Vec<IpAddr>>,
+        asked: Arc<AtomicUsize>,
+    }
+
+    impl Scripted {
+        pub(crate) fn new(answers: &[&[&str]]) -> Self {
+            let read = |answer: &&[&str]| answer.iter().map(|a| a.parse().unwrap()).collect();
+            Self { answers: answers.iter().map(read).collect(), asked: Arc::default() }
+        }
+
+        pub(crate) fn asked(&self) -> Arc<AtomicUsize> {
+            self.asked.clone()
+        }
+    }
+
+    impl LookUp for Scripted {
+        fn look_up(&self, _: HostName, _: bool) -> BoxFuture<'_, Result<Vec<IpAddr>, String>> {
+            let turn = self.asked.fetch_add(1, Ordering::SeqCst);
+            let answer = self.answers.get(turn).or(self.answers.last()).cloned();
+            Box::pin(async move { answer.ok_or_else(|| "no such name".to_owned()) })
+        }
+    }
+
+    struct Silent;
+
+    impl LookUp for Silent {
+        fn look_up(&self, _: HostName, _: bool) -> BoxFuture<'_, Result<Vec<IpAddr>, String>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn host(text: &str) -> HostName {
+        text.parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn accepts_a_name_whose_addresses_are_all_public() {
+        let resolver = Resolver::over(Scripted::new(&[&["9.9.9.9", "2606:4700::1111"]]));
+        let found = resolver.vetted(&host("api.example.com")).await.unwrap();
+        assert_eq!(found.as_slice().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn refuses_a_name_with_one_private_address_among_public_ones() {
+        for private in ["10.0.0.1", "127.0.0.1", "::1", "169.254.169.254", "::ffff:192.168.0.1", "fd00::1"] {
+            let resolver = Resolver::over(Scripted::new(&[&["9.9.9.9", private]]));
+            let refused = resolver.vetted(&host("api.example.com")).await.unwrap_err();
+            assert!(matches!(refused, NetError::NotPublic { .. }), "{private}: {refused}");
+        }
+    }
+
+    #[tokio::test]
+    async fn refuses_an_internal_name_without_asking() {
+        let names = Scripted::new(&[&["9.9.9.9"]]);
+        let asked = names.asked();
+        let refused = Resolver::over(names).vetted(&host("metadata.google.internal")).await.unwrap_err();
+        assert!(matches!(refused, NetError::Name(_)), "{refused}");
+        assert_eq!(asked.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn refuses_a_name_without_an_address() {
+        for answers in [&[] as &[&[&str]], &[&[]]] {
+            let resolver = Resolver::over(Scripted::new(answers));
+            let refused = resolver.vetted(&host("gone.example.com")).await.unwrap_err();
+            assert!(matches!(refused, NetError::Unresolvable { .. }), "{refused}");
+        }
+    }
+
+    #[tokio::test]
+    async fn refuses_a_name_whose_servers_never_answer() {
+        let resolver = Resolver { within: Duration::from_millis(10), ..Resolver::over(Silent) };
+        let refused = resolver.vetted(&host("slow.example.com")).await.unwrap_err();
+        assert!(matches!(refused, NetError::Unresolvable { .. }), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn accepts_a_private_address_for_a_host_of_the_operators() {
+        let resolver = Resolver::over(Scripted::new(&[&["10.0.0.1"]]));
+        let ours = OperatorHost::chosen_by_operator(host("registry.corp"));
+        assert_eq!(
+            resolver.operator(&ours).await.unwrap().as_slice(),
+            ["10.0.0.1".parse::<IpAddr>().unwrap()]
+        );
+    }
+
+    #[tokio::test]
+    async fn finds_a_host_of_the_hosts_file() {
+        let ours = OperatorHost::chosen_by_operator(host("localhost"));
+        let found = Resolver::system().operator(&ours).await.unwrap();
+        assert!(found.as_slice().iter().all(|address| address.is_loopback()), "{found:?}");
+    }
+}

@@ -1,0 +1,648 @@
+//! Would every JSON parser read this message the same way?
+//!
+//! One pass over the bytes that builds nothing, so that a result of a megabyte costs little more than looking at it.
+//! Why not a library: none checks member names for duplicates without building a tree, and `serde_json` with
+//! `arbitrary_precision` reads an object whose first member is `$serde_json::private::Number` as a number.
+//!
+//! Invariants: what passes is JSON (RFC 8259), UTF-8, nested at most [`DEPTH`] deep, with no member named twice in
+//! one object at any depth, compared after escapes are decoded. No recursion, no allocation but the names of the
+//! objects still open. Escaped lone surrogates pass: they are JSON, and real results hold them.
+
+/// How deep a message may nest, its outermost object counted.
+pub const DEPTH: usize = 128;
+
+/// Member names that `serde_json` takes for numbers and raw values of its own.
+const RESERVED: &[u8] = b"$serde_json::private::";
+
+/// Why a line is no message that all parsers read alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    /// Not JSON at all.
+    #[error("it is not JSON")]
+    NotJson,
+    /// JSON, and no object: an array would be a batch, which only MCP 2025-03-26 had.
+    #[error("it is not one JSON object (batches are not supported)")]
+    NotAnObject,
+    /// Some bytes are not UTF-8.
+    #[error("it is not UTF-8")]
+    NotUtf8,
+    /// An object names a member twice.
+    #[error("an object in it names a member twice")]
+    NamedTwice,
+    /// Deeper than [`DEPTH`].
+    #[error("it nests deeper than 128 levels")]
+    TooDeep,
+    /// Longer than [`super::lines::LIMIT`].
+    #[error("it is longer than 16 MiB")]
+    TooLong,
+    /// A member name that our own parser would read as something else.
+    #[error("it uses a reserved member name")]
+    Reserved,
+    /// JSON, and not JSON-RPC 2.0.
+    #[error("it is not a JSON-RPC 2.0 message")]
+    NotAMessage,
+}
+
+/// Where a value lies in the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Span {
+    pub fn of(self, line: &[u8]) -> &[u8] {
+        // Spans come from a scan of the same line; a stranger's line gives an empty slice, not a panic.
+        line.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// The members an envelope is read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Top {
+    JsonRpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+}
+
+const TOPS: [(&[u8], Top); 6] = [
+    (b"jsonrpc", Top::JsonRpc),
+    (b"id", Top::Id),
+    (b"method", Top::Method),
+    (b"params", Top::Params),
+    (b"result", Top::Result),
+    (b"error", Top::Error),
+];
+
+/// What a scan has found so far; after a flaw, what it had found until then.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub jsonrpc: Option<Span>,
+    pub id: Option<Span>,
+    pub method: Option<Span>,
+    pub params: Option<Span>,
+    pub result: Option<Span>,
+    pub error: Option<Span>,
+    /// `inputRequests` directly in `result` or `params`.
+    pub input_requests: Option<Span>,
+    /// Values in the message, a bound for what a parsed tree of it would cost.
+    pub values: usize,
+}
+
+impl Found {
+    fn slot(&mut self, top: Top) -> &mut Option<Span> {
+        match top {
+            Top::JsonRpc => &mut self.jsonrpc,
+            Top::Id => &mut self.id,
+            Top::Method => &mut self.method,
+            Top::Params => &mut self.params,
+            Top::Result => &mut self.result,
+            Top::Error => &mut self.error,
+        }
+    }
+}
+
+/// Scans a line that should be one JSON object.
+pub(super) fn scan(line: &[u8]) -> (Found, Result<(), Flaw>) {
+    let mut scanner = Scanner {
+        text: line,
+        at: 0,
+        found: Found::default(),
+        names: Vec::new(),
+        decoded: Vec::new(),
+        top: None,
+        inputs: false,
+    };
+    let mut outcome = scanner.message();
+    if outcome != Err(Flaw::NotJson) && std::str::from_utf8(line).is_err() {
+        outcome = Err(Flaw::NotUtf8);
+    }
+    (scanner.found, outcome)
+}
+
+/// A member's name, decoded: in the line itself where it has no escape, else in `Scanner::decoded`.
+#[derive(Clone, Copy)]
+struct Name {
+    start: u32,
+    len: u32,
+    decoded: bool,
+}
+
+enum Frame {
+    Array,
+    /// With the index of its first name in `Scanner::names`, and where decoded names ended before it.
+    Object(usize, usize),
+}
+
+struct Scanner<'a> {
+    text: &'a [u8],
+    at: usize,
+    found: Found,
+    names: Vec<Name>,
+    decoded: Vec<u8>,
+    /// The outermost member being read, if it is one we know, and where its value starts.
+    top: Option<(Top, usize)>,
+    /// The value being read is `inputRequests`; its start is kept in `found`.
+    inputs: bool,
+}
+
+impl Scanner<'_> {
+    fn message(&mut self) -> Result<(), Flaw> {
+        let mut frames: Vec<Frame> = Vec::new();
+        loop {
+            // One value begins here.
+            self.space();
+            self.found.values += 1;
+            let first = self.peek();
+            if frames.is_empty() && first != Some(b'{') {
+                return Err(if first == Some(b'[') { Flaw::NotAnObject } else { Flaw::NotJson });
+            }
+            match first {
+                Some(open @ (b'{' | b'[')) => {
+                    if frames.len() == DEPTH {
+                        return Err(Flaw::TooDeep);
+                    }
+                    self.at += 1;
+                    self.space();
+                    if open == b'[' {
+                        frames.push(Frame::Array);
+                        if self.peek() != Some(b']') {
+                            continue;
+                        }
+                    } else {
+                        frames.push(Frame::Object(self.names.len(), self.decoded.len()));
+                        if self.peek() != Some(b'}') {
+                            self.name(frames.len())?;
+                            continue;
+                        }
+                    }
+                    // Empty: closed below.
+                }
+                Some(b'"') => {
+                    self.string()?;
+                }
+                Some(b't') => self.word(b"true")?,
+                Some(b'f') => self.word(b"false")?,
+                Some(b'n') => self.word(b"null")?,
+                Some(b'-' | b'0'..=b'9') => self.number()?,
+                _ => return Err(Flaw::NotJson),
+            }
+            // One value, or the opening of an empty one, ended here: close what closes with it.
+            let mut opened_empty = matches!(first, Some(b'{' | b'['));
+            loop {
+                if !opened_empty {
+                    self.value_ended(frames.len());
+                }
+                self.space();
+                let Some(frame) = frames.last() else {
+                    return if self.at == self.text.len() { Ok(()) } else { Err(Flaw::NotJson) };
+                };
+                let next = self.peek();
+                self.at += 1;
+                match (frame, next) {
+                    (Frame::Array, Some(b',')) if !opened_empty => break,
+                    (Frame::Object(..), Some(b',')) if !opened_empty => {
+                        self.space();
+                        self.name(frames.len())?;
+                        break;
+                    }
+                    (Frame::Array, Some(b']')) => {}
+                    (&Frame::Object(names, decoded), Some(b'}')) => {
+                        self.named_once(names)?;
+                        self.names.truncate(names);
+                        self.decoded.truncate(decoded);
+                    }
+                    _ => return Err(Flaw::NotJson),
+                }
+                frames.pop();
+                opened_empty = false;
+            }
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn word(&mut self, word: &[u8]) -> Result<(), Flaw> {
+        if !self.text[self.at..].starts_with(word) {
+            return Err(Flaw::NotJson);
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// RFC 8259 §6: no leading zero, digits on both sides of the point.
+    fn number(&mut self) -> Result<(), Flaw> {
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), Flaw> {
+        let from = self.at;
+        while self.peek().is_some_and(|b| b.is_ascii_digit()) {
+            self.at += 1;
+        }
+        if self.at == from { Err(Flaw::NotJson) } else { Ok(()) }
+    }
+
+    /// Passes over a string; tells whether it holds an escape.
+    fn string(&mut self) -> Result<bool, Flaw> {
+        self.at += 1;
+        let mut escaped = false;
+        loop {
+            self.at += plain(&self.text[self.at..]);
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(escaped);
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    self.at += 1;
+                    match self.peek() {
+                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
+                        Some(b'u') => {
+                            let digits = self.text.get(self.at + 1..self.at + 5).ok_or(Flaw::NotJson)?;
+                            if !digits.iter().all(u8::is_ascii_hexdigit) {
+                                return Err(Flaw::NotJson);
+                            }
+                            self.at += 5;
+                        }
+                        _ => return Err(Flaw::NotJson),
+                    }
+                }
+                // A control character, or the end of the line.
+                _ => return Err(Flaw::NotJson),
+            }
+        }
+    }
+
+    /// A member's name, its colon and the space after it.
+    fn name(&mut self, depth: usize) -> Result<(), Flaw> {
+        if self.peek() != Some(b'"') {
+            return Err(Flaw::NotJson);
+        }
+        let start = self.at + 1;
+        let escaped = self.string()?;
+        let raw = &self.text[start..self.at - 1];
+        // A line has at most 16 MiB, so its positions fit.
+        let name = if escaped {
+            let from = self.decoded.len();
+            decode(raw, &mut self.decoded);
+            Name { start: from as u32, len: (self.decoded.len() - from) as u32, decoded: true }
+        } else {
+            Name { start: start as u32, len: raw.len() as u32, decoded: false }
+        };
+        self.names.push(name);
+        self.space();
+        if self.peek() != Some(b':') {
+            return Err(Flaw::NotJson);
+        }
+        self.at += 1;
+        self.space();
+
+        let (text, at) = (self.spelled(name), self.at);
+        if text.starts_with(RESERVED) {
+            return Err(Flaw::Reserved);
+        }
+        if depth == 1 {
+            // Some parsers match names whatever their case (Go's, which folds `ſ` to `s` as well), so a look-alike
+            // of an envelope's member is not let through beside the one that was checked.
+            if !text.is_ascii() {
+                return Err(Flaw::NotAMessage);
+            }
+            let known = TOPS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+            if known.is_some_and(|(name, _)| *name != text) {
+                return Err(Flaw::NotAMessage);
+            }
+            self.top = known.map(|(_, top)| (*top, at));
+        } else if depth == 2
+            && matches!(self.top, Some((Top::Result | Top::Params, _)))
+            && same_to_any_parser(text, "inputRequests")
+        {
+            if self.found.input_requests.is_some() || text != b"inputRequests" {
+                return Err(Flaw::NotAMessage);
+            }
+            self.found.input_requests = Some(Span { start: at, end: at });
+            self.inputs = true;
+        }
+        Ok(())
+    }
+
+    /// A value ended with `depth` objects and arrays still open around it.
+    fn value_ended(&mut self, depth: usize) {
+        if depth == 1 {
+            if let Some((top, start)) = self.top.take() {
+                let end = self.at;
+                *self.found.slot(top) = Some(Span { start, end });
+            }
+        } else if depth == 2 && self.inputs {
+            self.inputs = false;
+            if let Some(span) = &mut self.found.input_requests {
+                span.end = self.at;
+            }
+        }
+    }
+
+    fn spelled(&self, name: Name) -> &[u8] {
+        let from = if name.decoded { &self.decoded[..] } else { self.text };
+        &from[name.start as usize..(name.start + name.len) as usize]
+    }
+
+    /// No two names from index `from` on are alike.
+    fn named_once(&mut self, from: usize) -> Result<(), Flaw> {
+        let mut names = std::mem::take(&mut self.names);
+        let ours = &mut names[from..];
+        let twice = if ours.len() <= 12 {
+            ours.iter().enumerate().any(|(i, a)| {
+                ours[..i].iter().any(|b| a.len == b.len && self.spelled(*a) == self.spelled(*b))
+            })
+        } else {
+            // Sorted, not hashed: no choice of names makes it slow.
+            ours.sort_unstable_by(|a, b| self.spelled(*a).cmp(self.spelled(*b)));
+            ours.windows(2).any(|pair| self.spelled(pair[0]) == self.spelled(pair[1]))
+        };
+        self.names = names;
+        if twice { Err(Flaw::NamedTwice) } else { Ok(()) }
+    }
+}
+
+/// Whether some parser would take `name` for `known`: Go's folds case, and `ſ` and the Kelvin sign with it.
+pub(super) fn same_to_any_parser(name: &[u8], known: &str) -> bool {
+    if name.is_ascii() {
+        return name.eq_ignore_ascii_case(known.as_bytes());
+    }
+    let name = String::from_utf8_lossy(name).replace('ſ', "s").replace('\u{212a}', "k");
+    name.eq_ignore_ascii_case(known)
+}
+
+/// How many bytes at the start of `text` are neither a quote, a backslash nor a control character.
+fn plain(text: &[u8]) -> usize {
+    // Eight bytes at a time; a byte's high bit is set where it is one of those. Borrows only run upwards, so the
+    // lowest bit set is exact. Source: Hacker's Delight, 6-1.
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    let mut at = 0;
+    let (words, _) = text.as_chunks::<8>();
+    for word in words {
+        let word = u64::from_le_bytes(*word);
+        let equal = |byte: u8| {
+            let differs = word ^ (ONES * u64::from(byte));
+            differs.wrapping_sub(ONES) & !differs
+        };
+        let control = word.wrapping_sub(ONES * 0x20) & !word;
+        let hit = (control | equal(b'"') | equal(b'\\')) & HIGH;
+        if hit != 0 {
+            return at + hit.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = &text[at..];
+    at + rest.iter().position(|b| matches!(b, 0..=0x1f | b'"' | b'\\')).unwrap_or(rest.len())
+}
+
+/// Decodes the escapes of a checked string. A lone surrogate becomes its three bytes as if it were a character
+/// (WTF-8), so that it equals itself only.
+fn decode(raw: &[u8], into: &mut Vec<u8>) {
+    let mut rest = raw;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'\\' {
+            into.push(byte);
+            continue;
+        }
+        let Some((&escape, after)) = rest.split_first() else { return };
+        rest = after;
+        match escape {
+            b'b' => into.push(8),
+            b'f' => into.push(12),
+            b'n' => into.push(b'\n'),
+            b'r' => into.push(b'\r'),
+            b't' => into.push(b'\t'),
+            b'u' => {
+                let mut unit = hex4(rest);
+                rest = rest.get(4..).unwrap_or_default();
+                if (0xd800..0xdc00).contains(&unit) && rest.starts_with(b"\\u") {
+                    let low = hex4(&rest[2..]);
+                    if (0xdc00..0xe000).contains(&low) {
+                        unit = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+                        rest = rest.get(6..).unwrap_or_default();
+                    }
+                }
+                match char::from_u32(unit) {
+                    Some(char) => into.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+                    None => into.extend_from_slice(&[
+                        0xe0 | (unit >> 12) as u8,
+                        0x80 | (unit >> 6 & 0x3f) as u8,
+                        0x80 | (unit & 0x3f) as u8,
+                    ]),
+                }
+            }
+            same => into.push(same),
+        }
+    }
+}
+
+fn hex4(digits: &[u8]) -> u32 {
+    digits.iter().take(4).fold(0, |sum, digit| sum << 4 | char::from(*digit).to_digit(16).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    fn flaw(line: &str) -> Option<Flaw> {
+        scan(line.as_bytes()).1.err()
+    }
+
+    #[test]
+    fn refuses_a_member_named_twice_at_any_depth() {
+        for line in [
+            r#"{"a":1,"a":2}"#,
+            r#"{"a":1,"\u0061":2}"#,
+            r#"{"a":[{"b":{"c":1,"d":[],"c":{}}}]}"#,
+            r#"{"é":1,"\u00e9":2}"#,
+            r#"{"x":{"😀":1,"\ud83d\ude00":2}}"#,
+            r#"{"":1,"":2}"#,
+            r#"{"x":{"\ud800":1,"\uD800":2}}"#,
+            r#"{"\n":1,"\u000a":2}"#,
+        ] {
+            let flaw = flaw(line);
+            assert!(matches!(flaw, Some(Flaw::NamedTwice | Flaw::NotAMessage)), "{line} {flaw:?}");
+        }
+        let many = (0..100).map(|n| format!("\"k{n}\":{n}")).collect::<Vec<_>>().join(",");
+        assert_eq!(flaw(&format!("{{{many}}}")), None);
+        assert_eq!(flaw(&format!("{{\"x\":{{{many},\"k50\":0}}}}")), Some(Flaw::NamedTwice));
+    }
+
+    #[test]
+    fn accepts_one_name_in_different_objects() {
+        for line in [
+            r#"{"a":{"a":{"a":[{"a":1},{"a":2}]}},"b":{"a":1}}"#,
+            r#"{"x":{"\ud800":1,"\ud801":2}}"#,
+            r#"{"a":1,"A ":2,"\u0061b":3}"#,
+        ] {
+            assert_eq!(flaw(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn refuses_one_level_too_many_and_accepts_one_less() {
+        let nested = |levels: usize| format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+        assert_eq!(flaw(&nested(DEPTH - 1)), None);
+        assert_eq!(flaw(&nested(DEPTH)), Some(Flaw::TooDeep));
+        assert_eq!(flaw(&"{\"a\":".repeat(1_000_000)), Some(Flaw::TooDeep));
+    }
+
+    #[test]
+    fn refuses_bytes_that_are_not_utf8() {
+        for bytes in [&b"{\"a\":\"\xff\"}"[..], b"{\"\xc3\":1}", b"{\"a\":\"\xed\xa0\x80\"}"] {
+            assert!(matches!(scan(bytes).1, Err(Flaw::NotUtf8 | Flaw::NotAMessage)), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn refuses_look_alikes_of_the_envelope() {
+        for name in ["Result", "METHOD", "Id", "\\u0049d", "re\\u017fult", "params\u{e9}"] {
+            assert_eq!(flaw(&format!("{{\"{name}\":1}}")), Some(Flaw::NotAMessage), "{name}");
+        }
+        assert_eq!(flaw(r#"{"result":{"Result":1,"ſ":2}}"#), None);
+    }
+
+    #[test]
+    fn refuses_the_names_our_parser_keeps_for_itself() {
+        for name in ["$serde_json::private::Number", "\\u0024serde_json::private::RawValue"] {
+            assert_eq!(flaw(&format!(r#"{{"a":[{{"{name}":"1"}}]}}"#)), Some(Flaw::Reserved));
+        }
+    }
+
+    #[test]
+    fn finds_the_members_whatever_their_order_and_spacing() {
+        let line = br#" { "result" : {"a":[1 , 2], "inputRequests" : {"x":1} } ,"x":{"inputRequests":2}, "id": 1E5 ,"jsonrpc":"2.0" } "#;
+        let (found, outcome) = scan(line);
+        assert_eq!(outcome, Ok(()));
+        let text = |span: Option<Span>| std::str::from_utf8(span.unwrap().of(line)).unwrap();
+        assert_eq!(text(found.id), "1E5");
+        assert_eq!(text(found.jsonrpc), "\"2.0\"");
+        assert_eq!(text(found.result), r#"{"a":[1 , 2], "inputRequests" : {"x":1} }"#);
+        assert_eq!(text(found.input_requests), r#"{"x":1}"#);
+        assert_eq!((found.method, found.params, found.error), (None, None, None));
+    }
+
+    #[test]
+    fn sees_input_requests_behind_an_escape_and_not_one_level_down() {
+        assert!(scan(br#"{"result":{"\u0069nputRequests":{}}}"#).0.input_requests.is_some());
+        assert!(scan(br#"{"result":{"a":{"inputRequests":{}}}}"#).0.input_requests.is_none());
+        assert!(scan(br#"{"result":[{"inputRequests":{}}]}"#).0.input_requests.is_none());
+        assert_eq!(flaw(r#"{"result":{"InputRequests":{}}}"#), Some(Flaw::NotAMessage));
+        assert_eq!(flaw(r#"{"params":{"inputRequeſts":{}}}"#), Some(Flaw::NotAMessage));
+    }
+
+    #[test]
+    fn a_string_of_any_length_and_content_is_passed_over_exactly() {
+        for length in 0..40 {
+            for special in ["\\\"", "\\\\", "\\n", "é", "\u{7f}", "\u{80}", "~"] {
+                let text = format!("{}{special}{}", "x".repeat(length), "y".repeat(40 - length));
+                assert_eq!(flaw(&format!("{{\"a\":\"{text}\"}}")), None, "{text}");
+            }
+            for bad in ["\u{1f}", "\u{0}", "\n", "\\x", "\\u12g4"] {
+                let text = format!("{}{bad}", "x".repeat(length));
+                assert_eq!(flaw(&format!("{{\"a\":\"{text}\"}}")), Some(Flaw::NotJson), "{text:?}");
+            }
+        }
+    }
+
+    /// Pieces that make JSON, and near-JSON, likely.
+    fn pieces() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            Just("{"),
+            Just("}"),
+            Just("["),
+            Just("]"),
+            Just(","),
+            Just(":"),
+            Just("\""),
+            Just("\\"),
+            Just("\"a\""),
+            Just("\"b\":"),
+            Just("1"),
+            Just("-0.5e+7"),
+            Just("01"),
+            Just("1."),
+            Just("true"),
+            Just("null"),
+            Just("fals"),
+            Just("\\u0041"),
+            Just(" "),
+            Just("\t"),
+            Just("é"),
+            Just("{}"),
+            Just("[]"),
+            Just("\"a\":1"),
+            Just("\u{1}"),
+        ];
+        proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn what_passes_is_what_serde_json_reads_too(text in pieces()) {
+            let line = format!("{{\"q\":{text}}}");
+            let serde: Result<Box<RawValue>, _> = serde_json::from_str(&line);
+            match scan(line.as_bytes()).1 {
+                Ok(()) => prop_assert!(serde.is_ok(), "{line}"),
+                Err(Flaw::NotJson) => prop_assert!(serde.is_err(), "{line}"),
+                Err(_) => {}
+            }
+        }
+
+        #[test]
+        fn any_value_of_serde_json_passes(keys in proptest::collection::vec("[a-z\\PC]{0,3}", 0..20), text in "\\PC{0,40}") {
+            let mut value = serde_json::json!([text, 1.5, -7, null]);
+            for key in keys {
+                value = serde_json::json!({key: value, "other": {"x": []}});
+            }
+            let line = serde_json::to_vec(&serde_json::json!({"q": value})).unwrap();
+            prop_assert_eq!(scan(&line).1, Ok(()));
+        }
+
+        #[test]
+        fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = scan(&bytes);
+            let _ = scan(&[b"{\"a\":\"", &bytes[..], b"\"}"].concat());
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What package is this file?
+//!
+//! `path:` names a package on this disk: a tarball as `npm pack` makes it, or a folder that is packed into one
+//! first. Either way the release is made from the tarball's bytes, so the pin holds a hash and a folder that changes
+//! later is another release. Nothing is unpacked here: the one member that says what it is, `package.json`, is read
+//! out of the stream, under bounds, and everything else is skipped.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Component, Path};
+
+use flate2::read::MultiGzDecoder;
+use serde_json::Value;
+
+use super::SourceError;
+use super::release::{Integrity, Manifest, Origin, Release};
+use crate::text::Shown;
+
+/// The largest tarball that is read: 256 MiB.
+const TARBALL_BYTES: u64 = 256 << 20;
+/// The most bytes a tarball may unpack to: 2 GiB.
+const UNPACKED_BYTES: u64 = 2 << 30;
+/// The most members a tarball may have.
+const MEMBERS: usize = 200_000;
+/// The largest `package.json`: 4 MiB.
+const MANIFEST_BYTES: u64 = 4 << 20;
+
+/// What a path leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A tarball.
+    File,
+    /// A folder, to be packed.
+    Dir,
+}
+
+/// Looks whether a path leads to a tarball or a folder; links are followed.
+///
+/// # Errors
+/// There is nothing, or neither a folder nor a file called `*.tgz` or `*.tar.gz`.
+pub fn look(path: &Path) -> Result<Kind, SourceError> {
+    let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    if metadata.is_dir() {
+        if !path.join("package.json").is_file() {
+            return Err(no_package(path, "the folder holds no package.json"));
+        }
+        return Ok(Kind::Dir);
+    }
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_ascii_lowercase();
+    if name.ends_with(".whl") {
+        let (what, carried) =
+            ("a Python wheel", "npm packages: `path:FILE.tgz`, or a folder with a package.json");
+        return Err(SourceError::NotYet { text: shown(path), what, carried });
+    }
+    if !metadata.is_file() || !(name.ends_with(".tgz") || name.ends_with(".tar.gz")) {
+        return Err(no_package(path, "it is neither a folder nor a file ending in .tgz"));
+    }
+    Ok(Kind::File)
+}
+
+/// The bytes of a tarball on this disk.
+///
+/// # Errors
+/// It cannot be read, or is larger than 256 MiB.
+pub fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    file.take(TARBALL_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    if bytes.len() as u64 > TARBALL_BYTES {
+        return Err(no_package(path, "it is larger than 256 MiB"));
+    }
+    Ok(bytes)
+}
+
+/// The release that these bytes of a tarball are; `origin` is the path the user wrote.
+///
+/// # Errors
+/// The bytes are no tarball of a package, pass a bound, hold two manifests, or the manifest's name, version or
+/// programs are refused.
+pub fn release(origin: &Path, tgz: &[u8]) -> Result<Release, SourceError> {
+    let json = manifest(tgz, UNPACKED_BYTES).map_err(|why| no_package(origin, &why))?;
+    let json: Value = serde_json::from_slice(&json)
+        .map_err(|error| no_package(origin, &format!("its package.json is unreadable: {error}")))?;
+    let says = |field: &str| {
+        json.get(field)
+            .and_then(Value::as_str)
+            .ok_or_else(|| no_package(origin, &format!("its package.json has no {field}")))
+    };
+    let name = says("name")?;
+    let name = name.parse().map_err(|rule| SourceError::Name { text: Shown::new(name), rule })?;
+    let version = says("version")?;
+    let version = version.parse().map_err(|_| SourceError::Version { text: Shown::new(version) })?;
+    let manifest = Manifest::read(&name, &version, &json)?;
+    Ok(Release::npm(name, version, Integrity::of(tgz), Origin::Path(origin.to_owned()), manifest))
+}
+
+fn shown(path: &Path) -> Shown {
+    Shown::new(&path.display().to_string())
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> SourceError {
+    no_package(path, &error.to_string())
+}
+
+fn no_package(path: &Path, why: &str) -> SourceError {
+    SourceError::NoPackage { path: shown(path), why: Shown::new(why) }
+}
+
+/// The one `package.json` directly under the tarball's top folder, whatever that is called (npm strips it).
+fn manifest(tgz: &[u8], unpacked_bytes: u64) -> Result<Vec<u8>, String> {
+    // npm reads every member of a gzip file, so a second one must not hide anything from us.
+    let unpacked = MultiGzDecoder::new(tgz).take(unpacked_bytes);
+    let mut archive = tar::Archive::new(unpacked);
+    let mut found = None;
+    let broken = |error: io::Error| format!("it is no tarball: {error}");
+    for (count, member) in archive.entries().map_err(broken)?.enumerate() {
+        if count >= MEMBERS {
+            return Err(format!("it has more than {MEMBERS} members"));
+        }
+        let mut member = member.map_err(broken)?;
+        let path = member.path().map_err(broken)?;
+        let mut parts =
+            path.components().filter(|part| !matches!(part, Component::CurDir | Component::RootDir));
+        let is_manifest = matches!(
+            (parts.next(), parts.next(), parts.next()),
+            // Compared without case: on some file systems the other spelling would take its place.
+            (Some(_), Some(Component::Normal(name)), None) if name.eq_ignore_ascii_case("package.json")
+        );
+        if !is_manifest {
+            continue;
+        }
+        if found.is_some() {
+            return Err(
+                "it holds two package.json, and which one counts depends on who unpacks it".to_owned()
+            );
+        }
+        if !member.header().entry_type().is_file() {
+            return Err("its package.json is not a plain file".to_owned());
+        }
+        let mut json = Vec::new();
+        (&mut member).take(MANIFEST_BYTES + 1).read_to_end(&mut json).map_err(broken)?;
+        if json.len() as u64 > MANIFEST_BYTES {
+            return Err("its package.json is larger than 4 MiB".to_owned());
+        }
+        found = Some(json);
+    }
+    // `take` ends a stream that unpacks to more as if it were complete.
+    if archive.into_inner().limit() == 0 {
+        return Err("it unpacks to more than 2 GiB".to_owned());
+    }
+    found.ok_or_else(|| "it holds no package.json".to_owned())
+}
+
+#[cfg(test)]
+mod tests;
