@@ -91,7 +91,7 @@ pub async fn prepare(host: &Host, out: &Out, text: &str, options: &PlanOptions) 
     let lock = npm.resolve(&wanted).await?;
     out.pause();
 
-    let released = Released::of(&release)?;
+    let released = Released::from(&release);
     let lock = Lock::npm(&lock, &released)?;
     let bin = choose_bin(&release, options.bin.as_deref())?;
     let runtime = Runtime::new(runtime.name(), runtime.version(), runtime.recipe())?;
@@ -187,7 +187,7 @@ impl Asked {
         let source = release.source();
         let name = match &self.name {
             Some(name) => LocalName::given(name, &source, holder)?,
-            None => LocalName::derive(&source, release.package(), holder),
+            None => LocalName::derive(&source, release.package().as_str(), holder),
         };
         Ok(Plan::draw(Draft {
             name,
