@@ -15,8 +15,8 @@ use std::time::Duration;
 use bollard::container::LogOutput;
 use bollard::errors::Error as ApiError;
 use bollard::models::{
-    ContainerConfig, ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
-    ResourcesUlimits,
+    ContainerConfig, ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum,
+    HostConfigLogConfig, ResourcesUlimits,
 };
 use bollard::query_parameters::{
     AttachContainerOptionsBuilder, CommitContainerOptionsBuilder, CreateContainerOptions,
@@ -70,6 +70,8 @@ impl Docker {
             host_config: Some(host),
             entrypoint: Some(vec![INIT.into()]),
             cmd: Some(Vec::new()),
+            // a base image's own check would be a program that nobody asked for
+            healthcheck: Some(HealthConfig { test: Some(vec!["NONE".into()]), ..Default::default() }),
             ..Default::default()
         }
     }
@@ -121,6 +123,12 @@ impl Docker {
             .inspect_container(handle.as_str(), None)
             .await
             .map_err(refused("describe the cage it made"))?;
+        // a base image can declare volumes, which would be writable and outlive the cage
+        if seen.mounts.is_some_and(|mounts| !mounts.is_empty()) {
+            return Err(EngineError::Weaker {
+                row: Shown::new("the engine mounted something that was not asked for"),
+            });
+        }
         compare(asked, &seen.host_config.unwrap_or_default())?;
         // attached first: what init says before somebody listens would be lost
         let options =
@@ -502,6 +510,7 @@ fn compare(asked: &HostConfig, made: &HostConfig) -> Result<(), EngineError> {
         nano_cpus,
         ipc_mode,
         cgroupns_mode,
+        ulimits,
         security_opt,
         tmpfs,
         sysctls,

@@ -102,7 +102,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
             Left::Client | Left::ClientBroke => Ok(ExitCode::SUCCESS),
             Left::Server(end) => {
                 let what = format!("{} ended while its client was there", pin.name());
-                Err(start::failed(pin.name(), what, end.how, &words).await)
+                Err(start::failed(&pin, what, end.how, &words).await)
             }
         },
     }

@@ -15,7 +15,8 @@ use super::normalize::fold;
 pub(super) type Concepts = u128;
 
 /// Words whose full stop ends no sentence.
-const ABBREVIATIONS: &[&str] = &["e.g", "i.e", "E.g", "I.e", "etc", "vs", "cf", "ej", "p.ej", "incl", "approx"];
+const ABBREVIATIONS: &[&str] =
+    &["e.g", "i.e", "E.g", "I.e", "etc", "vs", "cf", "ej", "p.ej", "incl", "approx"];
 
 /// The longest word of a script without spaces that the lexicon holds, in characters.
 const LONGEST_UNSPACED: usize = 8;
@@ -112,7 +113,10 @@ impl Lexicon {
     fn by_prefix(&self, text: &str) -> Concepts {
         let Some((at, c)) = text.char_indices().nth(2) else { return 0 };
         let Some(prefixes) = self.prefixes.get(&text[..at + c.len_utf8()]) else { return 0 };
-        prefixes.iter().filter(|(prefix, _)| text.starts_with(prefix.as_str())).fold(0, |all, (_, bit)| all | bit)
+        prefixes
+            .iter()
+            .filter(|(prefix, _)| text.starts_with(prefix.as_str()))
+            .fold(0, |all, (_, bit)| all | bit)
     }
 
     fn look_up(&self, text: &str) -> Word {
@@ -134,7 +138,8 @@ impl Lexicon {
         }
         if concepts == 0 {
             // Spanish joins pronouns to the verb: pásame, enviárselo.
-            const PRONOUNS: &[&str] = &["selo", "sela", "melo", "mela", "me", "le", "les", "lo", "la", "los", "las", "nos"];
+            const PRONOUNS: &[&str] =
+                &["selo", "sela", "melo", "mela", "me", "le", "les", "lo", "la", "los", "las", "nos"];
             for pronoun in PRONOUNS {
                 if let Some(verb) = text.strip_suffix(pronoun)
                     && verb.len() >= 4
@@ -149,8 +154,15 @@ impl Lexicon {
 
     /// The tokens of a reading, in order.
     pub(super) fn tokens(&self, text: &str) -> Vec<Token> {
-        let mut reader =
-            Reader { lexicon: self, text, out: Vec::with_capacity(text.len() / 6), quote: None, pause: false, sentence: 0, since_stop: 0 };
+        let mut reader = Reader {
+            lexicon: self,
+            text,
+            out: Vec::with_capacity(text.len() / 6),
+            quote: None,
+            pause: false,
+            sentence: 0,
+            since_stop: 0,
+        };
         reader.run();
         let mut tokens = reader.out;
         self.join_phrases(&mut tokens);
@@ -287,7 +299,9 @@ impl Reader<'_, '_> {
                 self.word(start, at, pause, scratch);
             }
             pause = !matches!(c, '-' | '_' | '/' | '*' | '+');
-            if matches!(c, '.' | '!' | '?' | ';') && self.text[at + c.len_utf8()..].starts_with(['\n', '"', '\'', ')']) {
+            if matches!(c, '.' | '!' | '?' | ';')
+                && self.text[at + c.len_utf8()..].starts_with(['\n', '"', '\'', ')'])
+            {
                 self.end_sentence();
             }
             if matches!(c, '"' | '`') {
@@ -342,7 +356,12 @@ impl Reader<'_, '_> {
                 .last();
             if let Some((end, word)) = known {
                 if let Some(from) = unknown.take() {
-                    self.push(start + from, start + at, Word { id: u32::MAX, concepts: 0 }, pause && from == 0);
+                    self.push(
+                        start + from,
+                        start + at,
+                        Word { id: u32::MAX, concepts: 0 },
+                        pause && from == 0,
+                    );
                 }
                 self.push(start + at, start + end, word, pause && at == 0);
                 at = end;
@@ -352,7 +371,12 @@ impl Reader<'_, '_> {
             }
         }
         if let Some(from) = unknown {
-            self.push(start + from, start + run.len(), Word { id: u32::MAX, concepts: 0 }, pause && from == 0);
+            self.push(
+                start + from,
+                start + run.len(),
+                Word { id: u32::MAX, concepts: 0 },
+                pause && from == 0,
+            );
         }
     }
 
@@ -387,7 +411,8 @@ impl Lexicon {
             if let Some((rest, concepts)) = found {
                 let parts = &tokens[read..=read + rest.len()];
                 token.end = parts[rest.len()].end;
-                token.concepts = concepts | (parts.iter().fold(0, |all, t| all | t.concepts) & !(lexicon::FILLER | lexicon::NOT));
+                token.concepts = concepts
+                    | (parts.iter().fold(0, |all, t| all | t.concepts) & !(lexicon::FILLER | lexicon::NOT));
                 token.joined = true;
                 read += rest.len();
             }
@@ -428,7 +453,9 @@ fn special(body: &str) -> Option<Concepts> {
         return Some(lexicon::ADDRESS);
     }
     match body.split_once('@') {
-        Some((name, host)) if !name.is_empty() && host.contains('.') && !name.contains('/') => Some(lexicon::ADDRESS),
+        Some((name, host)) if !name.is_empty() && host.contains('.') && !name.contains('/') => {
+            Some(lexicon::ADDRESS)
+        }
         _ => None,
     }
 }
@@ -439,7 +466,11 @@ mod tests {
 
     fn words(text: &str) -> Vec<(String, Token)> {
         let lexicon = Lexicon::new();
-        lexicon.tokens(text).into_iter().map(|t| (text[t.start as usize..t.end as usize].to_owned(), t)).collect()
+        lexicon
+            .tokens(text)
+            .into_iter()
+            .map(|t| (text[t.start as usize..t.end as usize].to_owned(), t))
+            .collect()
     }
 
     fn spelled(text: &str) -> Vec<String> {
