@@ -113,7 +113,7 @@ impl Referee {
             return self.server_fails(envelope, id, topic);
         }
         match topic {
-            Topic::Opener | Topic::List { .. } => {
+            Topic::Opener | Topic::List { .. } | Topic::Text => {
                 let Some(result) = read_object(envelope, envelope.result()) else {
                     return self.unusable(id, "it is too large to be screened, or not an object");
                 };
@@ -122,7 +122,8 @@ impl Referee {
                 }
                 match topic {
                     Topic::List { list, first } => self.listed(id, list, first, result),
-                    _ => self.opened(id, result),
+                    Topic::Opener => self.opened(id, result),
+                    _ => self.said(id, Value::Object(result)),
                 }
             }
             Topic::Other | Topic::Held => match envelope.input_requests() {
@@ -148,7 +149,7 @@ impl Referee {
         if elicits && !self.policy.elicitation {
             return self.input_denied(id, Denied::Elicitation);
         }
-        if !elicits && !matches!(topic, Topic::Opener | Topic::List { .. }) {
+        if !elicits && topic == Topic::Other {
             return Moves::pass();
         }
         let mut error = Value::Object(error);
@@ -192,6 +193,14 @@ impl Referee {
         let Value::Object(mut result) = about else { return Moves::default() };
         result.extend(instructions);
         Moves::client(message(Some(id), &[("result", &Value::Object(result))]))
+    }
+
+    /// A result that is text for a model as a whole.
+    fn said(&mut self, id: &Id, result: Value) -> Moves {
+        if self.shows_text("result", &result) {
+            return Moves::client(message(Some(id), &[("result", &result)]));
+        }
+        Moves::client(Answer::text_refused(&self.policy.server).line(Some(id)))
     }
 
     fn listed(&mut self, id: &Id, list: List, first: bool, mut result: Map<String, Value>) -> Moves {

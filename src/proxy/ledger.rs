@@ -40,6 +40,8 @@ pub(super) enum Topic {
         list: List,
         first: bool,
     },
+    /// Its whole result is text for a model.
+    Text,
     /// Waits for its verdict; the server has not seen it.
     Held,
     Other,

@@ -15,6 +15,7 @@ use super::envelope::{Broken, Envelope, Id, Kind};
 use super::ledger::{HeldCall, Ledger, NotTaken, Now, Topic};
 use super::lists::List;
 use super::session::{Counts, Dropped, Event, Policy};
+use crate::text::Shown;
 
 /// What follows from one line.
 #[derive(Debug, Default)]
@@ -70,6 +71,12 @@ impl Referee {
     /// A line from the client that is no message: it is told so, once.
     pub fn client_broke(&mut self, broken: &Broken) -> Moves {
         self.drop(Dropped::Malformed(broken.flaw));
+        // An answer to the server: it is the server that waits.
+        if let Some(id) = broken.id.as_ref().filter(|_| broken.meant && !broken.asks)
+            && self.ledger.client_answers(id)
+        {
+            return Moves::server(Answer::malformed(broken.flaw).line(Some(id)));
+        }
         // Not under an open request's id: the error would be taken for that one's answer.
         let id = broken.id.as_ref().filter(|id| !self.ledger.client_waits(id));
         Moves::client(Answer::malformed(broken.flaw).line(id))
@@ -93,6 +100,8 @@ impl Referee {
         let params = Params::read(envelope.params());
         let topic = match method {
             "initialize" | "server/discover" => Topic::Opener,
+            // The skills extension: instructions for a model in all but name.
+            "skills/list" | "skills/get" | "resources/directory/read" => Topic::Text,
             _ => match List::asked_by(method) {
                 Some(list) => Topic::List { list, first: params.cursor.is_none() },
                 None => Topic::Other,
@@ -125,7 +134,7 @@ impl Referee {
                 let Some(why) = barred else { return Moves::pass() };
                 let uri = params.uri.as_deref().unwrap_or_default();
                 let answer = Answer::barred(&self.policy.server, List::Resources.noun(), uri, why);
-                return self.refuse_call(id, &answer);
+                return self.refuse_call(id, List::Resources, uri, &answer);
             }
             _ => return Moves::pass(),
         };
@@ -137,7 +146,7 @@ impl Referee {
                 None => Moves::pass(),
                 Some(why) => {
                     let answer = Answer::barred(&self.policy.server, list.noun(), &name, why);
-                    self.refuse_call(id, &answer)
+                    self.refuse_call(id, list, &name, &answer)
                 }
             };
         }
@@ -168,14 +177,14 @@ impl Referee {
         let known = self.ledger.known(call.list);
         let answer = if let Some(why) = known.barred(&call.name) {
             Answer::barred(&self.policy.server, call.list.noun(), &call.name, why)
-        } else if known.failed {
+        } else if known.failed && !known.has(&call.name) {
             Answer::unchecked(&self.policy.server, call.list.noun(), &call.name)
         } else {
             let mut line = call.line;
             line.push(b'\n');
             return Some(Moves::server(line));
         };
-        Some(self.refuse_call(&call.id, &answer))
+        Some(self.refuse_call(&call.id, call.list, &call.name, &answer))
     }
 
     /// A line that the server could not be given: the answer, if it was a request.
@@ -186,9 +195,11 @@ impl Referee {
         Some(answer.line(Some(&id)))
     }
 
-    fn refuse_call(&mut self, id: &Id, answer: &Answer) -> Moves {
+    fn refuse_call(&mut self, id: &Id, list: List, name: &str, answer: &Answer) -> Moves {
         self.ledger.client_cancels(id);
         self.counts.refused_calls += 1;
+        let name: String = name.chars().take(200).collect();
+        self.events.push(Event::CallRefused { list, name: Shown::new(&name) });
         Moves::client(answer.line(Some(id)))
     }
 
@@ -204,7 +215,7 @@ impl Referee {
     }
 
     /// Errors for everything the client still waits for.
-    pub fn server_ended(&mut self, how: &str, last_words: &[crate::text::Shown]) -> Vec<u8> {
+    pub fn server_ended(&mut self, how: &str, last_words: &[Shown]) -> Vec<u8> {
         let answer = Answer::server_ended(&self.policy.server, how, last_words);
         self.ledger.take_open().iter().flat_map(|id| answer.line(Some(id))).collect()
     }

@@ -82,6 +82,13 @@ pub enum Event {
         /// Its name or URI; empty for instructions.
         name: Shown,
     },
+    /// A call was answered by us: the item is withheld, or its verdict could not be had.
+    CallRefused {
+        /// Which list the item is on.
+        list: List,
+        /// What was called, at most 200 characters.
+        name: Shown,
+    },
     /// A text was replaced by a notice, or a member left out.
     Withheld {
         /// What it was part of.

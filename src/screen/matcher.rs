@@ -147,7 +147,10 @@ impl Pattern {
     pub(super) fn is_sound(written: &str) -> bool {
         let names = written.split_whitespace().filter(|part| !part.starts_with('~'));
         let known = |part: &str| {
-            part.trim_start_matches(['&', '!', '^']).trim_end_matches('?').split('|').all(|name| concept(name) != 0)
+            part.trim_start_matches(['&', '!', '^'])
+                .trim_end_matches('?')
+                .split('|')
+                .all(|name| concept(name) != 0)
         };
         let compiled = Self::new(written);
         names.clone().all(known)
@@ -159,7 +162,8 @@ impl Pattern {
 
     /// The weightiest match in a reading, the first of its kind.
     pub(super) fn find(&self, grammar: &Grammar, text: &Sentences<'_>) -> Option<Match> {
-        let speaks_of = |concepts: Concepts, wanted: &[Concepts]| wanted.iter().all(|any| any & concepts != 0);
+        let speaks_of =
+            |concepts: Concepts, wanted: &[Concepts]| wanted.iter().all(|any| any & concepts != 0);
         if !self.could_match(text.all) || !speaks_of(text.all, &self.in_text) {
             return None;
         }
@@ -281,7 +285,9 @@ impl Sentences<'_> {
     /// How something that is no match of words stands, by where it begins in the reading.
     pub(super) fn standing_at(&self, grammar: &Grammar, byte: usize) -> Standing {
         let Some(at) = self.tokens.iter().position(|t| t.end as usize > byte) else { return Standing::Said };
-        let Some((start, end, concepts)) = self.spans.iter().find(|(start, end, _)| (*start..*end).contains(&at)) else {
+        let Some((start, end, concepts)) =
+            self.spans.iter().find(|(start, end, _)| (*start..*end).contains(&at))
+        else {
             return Standing::Said;
         };
         standing(grammar, &self.tokens[*start..*end], at - start, *concepts)

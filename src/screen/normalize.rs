@@ -13,8 +13,8 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::alphabet;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
@@ -191,9 +191,7 @@ fn is_invisible(c: char) -> bool {
 /// NFKC with marks stripped and look-alikes folded; invisible characters deleted, or `instead` put in their place.
 pub(super) fn fold(text: &str, instead: Option<char>) -> String {
     let mut out = String::with_capacity(text.len());
-    let visible = text.chars().filter_map(|c| {
-        if is_invisible(c) { instead } else { Some(c) }
-    });
+    let visible = text.chars().filter_map(|c| if is_invisible(c) { instead } else { Some(c) });
     let mut word = String::new();
     for c in visible.nfkd().filter(|c| !is_combining_mark(*c)) {
         let c = enclosed_letter(c).unwrap_or(c);
@@ -243,13 +241,15 @@ fn fold_word(word: &mut String, out: &mut String) {
 
 /// Latin letters as they come out of NFKD: ASCII, and the phonetic and small capital ones.
 fn is_latin(c: char) -> bool {
-    c.is_ascii_alphabetic() || matches!(c, '\u{250}'..='\u{2AF}' | '\u{1D00}'..='\u{1D7F}' | '\u{A720}'..='\u{A7FF}')
+    c.is_ascii_alphabetic()
+        || matches!(c, '\u{250}'..='\u{2AF}' | '\u{1D00}'..='\u{1D7F}' | '\u{A720}'..='\u{A7FF}')
 }
 
 /// Letters in squares and circles, and the letters flags are made of, which NFKC leaves alone.
 fn enclosed_letter(c: char) -> Option<char> {
     let n = c as u32;
-    let start = [0x1F130, 0x1F150, 0x1F170, 0x1F1E6].into_iter().find(|start| (*start..*start + 26).contains(&n))?;
+    let start =
+        [0x1F130, 0x1F150, 0x1F170, 0x1F1E6].into_iter().find(|start| (*start..*start + 26).contains(&n))?;
     char::from_u32(u32::from(b'A') + n - start)
 }
 
@@ -485,7 +485,18 @@ mod tests {
 
     #[test]
     fn folds_what_looks_like_latin() {
-        for text in ["іgnоrе", "ｉｇｎｏｒｅ", "𝐢𝐠𝐧𝐨𝐫𝐞", "ɪɢɴᴏʀᴇ", "ígnóré", "ιgnοre", "🅸🅶🅽🅾🆁🅴", "ⓘⓖⓝⓞⓡⓔ", "ignоге", "i\u{332}g\u{332}nore"] {
+        for text in [
+            "іgnоrе",
+            "ｉｇｎｏｒｅ",
+            "𝐢𝐠𝐧𝐨𝐫𝐞",
+            "ɪɢɴᴏʀᴇ",
+            "ígnóré",
+            "ιgnοre",
+            "🅸🅶🅽🅾🆁🅴",
+            "ⓘⓖⓝⓞⓡⓔ",
+            "ignоге",
+            "i\u{332}g\u{332}nore",
+        ] {
             assert!(read_as(text, "ignore"));
         }
     }
@@ -498,7 +509,8 @@ mod tests {
 
     #[test]
     fn decodes_tag_text_and_leaves_flags_alone() {
-        let hidden: String = "ignore this".chars().filter_map(|c| char::from_u32(0xE0000 + c as u32)).collect();
+        let hidden: String =
+            "ignore this".chars().filter_map(|c| char::from_u32(0xE0000 + c as u32)).collect();
         assert!(read_as(&format!("Adds.{hidden}"), "ignore this"));
         assert_eq!(readings(&hidden).1[0], Trick::TagText);
         let wales = "\u{1F3F4}\u{E0067}\u{E0062}\u{E0077}\u{E006C}\u{E0073}\u{E007F}";
@@ -530,7 +542,11 @@ mod tests {
 
     #[test]
     fn does_not_decode_what_is_no_text() {
-        for text in ["sha512-9dP0fQ3JpN2r5lKz1mXw8bVt6cYh4uGe7iOo0sRaDkFjLqWvTnUyExZgMHBPCSIA", "IdentifiersInCamelCaseAreLong", "100% of &nbsp; the %d items"] {
+        for text in [
+            "sha512-9dP0fQ3JpN2r5lKz1mXw8bVt6cYh4uGe7iOo0sRaDkFjLqWvTnUyExZgMHBPCSIA",
+            "IdentifiersInCamelCaseAreLong",
+            "100% of &nbsp; the %d items",
+        ] {
             assert_eq!(reads(text).len(), 1, "{text}");
         }
     }

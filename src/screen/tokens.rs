@@ -107,7 +107,10 @@ impl Lexicon {
     fn by_prefix(&self, text: &str) -> Concepts {
         let Some((at, c)) = text.char_indices().nth(2) else { return 0 };
         let Some(prefixes) = self.prefixes.get(&text[..at + c.len_utf8()]) else { return 0 };
-        prefixes.iter().filter(|(prefix, _)| text.starts_with(prefix.as_str())).fold(0, |all, (_, bit)| all | bit)
+        prefixes
+            .iter()
+            .filter(|(prefix, _)| text.starts_with(prefix.as_str()))
+            .fold(0, |all, (_, bit)| all | bit)
     }
 
     fn look_up(&self, text: &str) -> Word {
@@ -132,8 +135,15 @@ impl Lexicon {
 
     /// The tokens of a reading, in order.
     pub(super) fn tokens(&self, text: &str) -> Vec<Token> {
-        let mut reader =
-            Reader { lexicon: self, text, out: Vec::with_capacity(text.len() / 6), quote: None, pause: false, sentence: 0, since_stop: 0 };
+        let mut reader = Reader {
+            lexicon: self,
+            text,
+            out: Vec::with_capacity(text.len() / 6),
+            quote: None,
+            pause: false,
+            sentence: 0,
+            since_stop: 0,
+        };
         reader.run();
         let mut tokens = reader.out;
         self.join_phrases(&mut tokens);
@@ -268,7 +278,9 @@ impl Reader<'_, '_> {
                 self.word(start, at, pause, scratch);
             }
             pause = !matches!(c, '-' | '_' | '/' | '*' | '+');
-            if matches!(c, '.' | '!' | '?' | ';') && self.text[at + c.len_utf8()..].starts_with(['\n', '"', '\'', ')']) {
+            if matches!(c, '.' | '!' | '?' | ';')
+                && self.text[at + c.len_utf8()..].starts_with(['\n', '"', '\'', ')'])
+            {
                 self.end_sentence();
             }
             if matches!(c, '"' | '`') {
@@ -323,7 +335,12 @@ impl Reader<'_, '_> {
                 .last();
             if let Some((end, word)) = known {
                 if let Some(from) = unknown.take() {
-                    self.push(start + from, start + at, Word { id: u32::MAX, concepts: 0 }, pause && from == 0);
+                    self.push(
+                        start + from,
+                        start + at,
+                        Word { id: u32::MAX, concepts: 0 },
+                        pause && from == 0,
+                    );
                 }
                 self.push(start + at, start + end, word, pause && at == 0);
                 at = end;
@@ -333,7 +350,12 @@ impl Reader<'_, '_> {
             }
         }
         if let Some(from) = unknown {
-            self.push(start + from, start + run.len(), Word { id: u32::MAX, concepts: 0 }, pause && from == 0);
+            self.push(
+                start + from,
+                start + run.len(),
+                Word { id: u32::MAX, concepts: 0 },
+                pause && from == 0,
+            );
         }
     }
 
@@ -368,7 +390,8 @@ impl Lexicon {
             if let Some((rest, concepts)) = found {
                 let parts = &tokens[read..=read + rest.len()];
                 token.end = parts[rest.len()].end;
-                token.concepts = concepts | (parts.iter().fold(0, |all, t| all | t.concepts) & !lexicon::FILLER);
+                token.concepts =
+                    concepts | (parts.iter().fold(0, |all, t| all | t.concepts) & !lexicon::FILLER);
                 token.joined = true;
                 read += rest.len();
             }
@@ -409,7 +432,9 @@ fn special(body: &str) -> Option<Concepts> {
         return Some(lexicon::ADDRESS);
     }
     match body.split_once('@') {
-        Some((name, host)) if !name.is_empty() && host.contains('.') && !name.contains('/') => Some(lexicon::ADDRESS),
+        Some((name, host)) if !name.is_empty() && host.contains('.') && !name.contains('/') => {
+            Some(lexicon::ADDRESS)
+        }
         _ => None,
     }
 }
@@ -420,7 +445,11 @@ mod tests {
 
     fn words(text: &str) -> Vec<(String, Token)> {
         let lexicon = Lexicon::new();
-        lexicon.tokens(text).into_iter().map(|t| (text[t.start as usize..t.end as usize].to_owned(), t)).collect()
+        lexicon
+            .tokens(text)
+            .into_iter()
+            .map(|t| (text[t.start as usize..t.end as usize].to_owned(), t))
+            .collect()
     }
 
     fn spelled(text: &str) -> Vec<String> {
