@@ -4,6 +4,7 @@
 //! without a stream. What is not screened passes as the very bytes that came; what is screened leaves as it was
 //! parsed, so a parser that reads the original differently has nothing to read. The two directions have a file each.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use serde::Deserialize;
@@ -58,7 +59,7 @@ impl Referee {
     }
 
     /// A line from the client.
-    pub fn from_client(&mut self, line: &[u8]) -> Moves {
+    pub fn client_says(&mut self, line: &[u8]) -> Moves {
         if line.trim_ascii().is_empty() {
             return Moves::default();
         }
@@ -103,7 +104,10 @@ impl Referee {
             // The skills extension: instructions for a model in all but name.
             "skills/list" | "skills/get" | "resources/directory/read" => Topic::Text,
             _ => match List::asked_by(method) {
-                Some(list) => Topic::List { list, first: params.cursor.is_none() },
+                Some(list) => {
+                    let page = self.ledger.known(list).page(params.cursor.as_deref());
+                    Topic::List { list, page }
+                }
                 None => Topic::Other,
             },
         };
@@ -229,9 +233,9 @@ impl Referee {
 /// The members of a request's `params` that a rule asks for; of any other type they count as absent.
 #[derive(Default)]
 struct Params<'a> {
-    name: Option<std::borrow::Cow<'a, str>>,
-    uri: Option<std::borrow::Cow<'a, str>>,
-    cursor: Option<&'a RawValue>,
+    name: Option<Cow<'a, str>>,
+    uri: Option<Cow<'a, str>>,
+    cursor: Option<Cow<'a, str>>,
     meta: Option<&'a RawValue>,
 }
 
@@ -252,10 +256,10 @@ impl<'a> Params<'a> {
         let text = |raw: Option<&'a RawValue>| {
             #[derive(Deserialize)]
             #[serde(transparent)]
-            struct Text<'a>(#[serde(borrow)] std::borrow::Cow<'a, str>);
+            struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
             serde_json::from_str::<Text<'a>>(raw?.get()).ok().map(|text| text.0)
         };
-        Self { name: text(raw.name), uri: text(raw.uri), cursor: raw.cursor, meta: raw.meta }
+        Self { name: text(raw.name), uri: text(raw.uri), cursor: text(raw.cursor), meta: raw.meta }
     }
 }
 
