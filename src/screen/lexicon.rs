@@ -9,111 +9,17 @@
 
 /// Every concept, in the order of its bit.
 pub(super) const CONCEPTS: &[&str] = &[
-    "FILLER",
-    "TOOL_NAME",
-    "ADDRESS",
-    "SECRET_PATH",
-    "NOT",
-    "DETECT",
-    "MENTION",
-    "LEAD",
-    "OVERRIDE",
-    "OVERRIDE_LAST",
-    "PRIOR",
-    "INSTRUCTIONS",
-    "LIMITS",
-    "EVERYTHING",
-    "SYSTEM",
-    "YOUR",
-    "YOU",
-    "USER",
-    "MODEL",
-    "TOLD",
-    "VOID",
-    "NEW",
-    "TASK",
-    "YOU_ARE_NOW",
-    "FROM_NOW_ON",
-    "UNBOUND",
-    "ACT_AS",
-    "REVEAL",
-    "SYSTEM_PROMPT",
-    "CONVERSATION",
-    "WHOLE",
-    "SEND",
-    "SECRET",
-    "OUTSIDE",
-    "PARAMETER",
-    "YOU_CAN_REACH",
-    "READ",
-    "CONTENTS",
-    "FILE",
-    "TELL",
-    "SHOW",
-    "HIDE",
-    "SECRETLY",
-    "UNAWARE",
-    "WITHOUT",
-    "ASK",
-    "CONFIRMATION",
-    "SAFETY",
-    "SECURITY",
-    "CHECKS",
-    "DISABLE",
-    "APPROVED",
-    "PREAPPROVED",
-    "ALWAYS",
-    "CALL",
-    "THIS_TOOL",
-    "OTHER_TOOLS",
-    "BEFORE",
-    "FIRST",
-    "EVERY_TURN",
-    "REGARDLESS",
-    "MUST",
-    "TOOL",
-    "WHENEVER",
-    "CALLED",
-    "TAMPER",
-    "BEHAVIOUR",
-    "INSTEAD",
-    "SUPERSEDE",
-    "ROUTE",
-    "OBEY",
-    "EMBEDDED",
-    "ANY",
-    "SOURCE",
-    "DECODE",
-    "RUN",
-    "DANGER",
-    "AFTERWARDS",
-    "BEGIN",
-    "THREAT",
-    "CONFIGURED",
-    "IT",
-    "TO",
-    "IN",
-    "ALL",
-    "ANSWER",
-    "NOTE",
-    "BEST",
-    "COMMAND",
-    "SUPPRESS",
-    "HARMLESS",
-    "REVIEW",
-    "SWAP",
-    "ORIGINAL",
-    "RESULT",
-    "RECIPIENT",
-    "ENVIRONMENT",
-    "CAN",
-    "ONLY",
-    "EACH_MESSAGE",
-    "THIS_STEP",
-    "ENCODED",
-    "FROM_USER",
-    "NOTIFY",
-    "USERS",
+    "FILLER", "TOOL_NAME", "ADDRESS", "SECRET_PATH", "NOT", "DETECT", "MENTION", "LEAD", "OVERRIDE", "OVERRIDE_LAST",
+    "PRIOR", "INSTRUCTIONS", "LIMITS", "EVERYTHING", "SYSTEM", "YOUR", "YOU", "USER", "MODEL", "TOLD", "VOID", "NEW",
+    "TASK", "YOU_ARE_NOW", "FROM_NOW_ON", "UNBOUND", "ACT_AS", "REVEAL", "SYSTEM_PROMPT", "CONVERSATION", "WHOLE",
+    "SEND", "SECRET", "OUTSIDE", "PARAMETER", "YOU_CAN_REACH", "READ", "CONTENTS", "FILE", "TELL", "SHOW", "HIDE",
+    "SECRETLY", "UNAWARE", "WITHOUT", "ASK", "CONFIRMATION", "SAFETY", "SECURITY", "CHECKS", "DISABLE", "APPROVED",
+    "PREAPPROVED", "ALWAYS", "CALL", "THIS_TOOL", "OTHER_TOOLS", "BEFORE", "FIRST", "EVERY_TURN", "REGARDLESS", "MUST",
+    "TOOL", "WHENEVER", "CALLED", "TAMPER", "BEHAVIOUR", "INSTEAD", "SUPERSEDE", "ROUTE", "OBEY", "EMBEDDED", "ANY",
+    "SOURCE", "DECODE", "RUN", "DANGER", "AFTERWARDS", "BEGIN", "THREAT", "CONFIGURED", "IT", "TO", "IN", "ALL",
+    "ANSWER", "NOTE", "BEST", "COMMAND", "SUPPRESS", "HARMLESS", "REVIEW", "SWAP", "ORIGINAL", "RESULT", "RECIPIENT",
+    "ENVIRONMENT", "CAN", "ONLY", "EACH_MESSAGE", "THIS_STEP", "ENCODED", "FROM_USER", "NOTIFY", "USERS", "NO_LONGER", "ALSO", "PRIVATE", "BETWEEN_US", "ABOUT", "SENT", "NOBODY", "READS",
+    "FOR", "LEAK", "ME", "DROP", "SEE", "UNTRUSTED", "DOOM",
 ];
 
 /// Words that may stand between the words of a pattern.
@@ -125,55 +31,19 @@ pub(super) const ADDRESS: u128 = 1 << 2;
 /// A well-known place of credentials.
 pub(super) const SECRET_PATH: u128 = 1 << 3;
 
+/// A denial.
+pub(super) const NOT: u128 = 1 << 4;
+
 /// Whether a word, in lower case, is a path where credentials are kept.
 pub(super) fn is_secret_path(word: &str) -> bool {
     const ANYWHERE: &[&str] = &[
-        ".ssh/",
-        ".ssh\\",
-        "id_rsa",
-        "id_ed25519",
-        "id_ecdsa",
-        "id_dsa",
-        ".aws/",
-        ".aws\\",
-        ".netrc",
-        ".npmrc",
-        ".pypirc",
-        ".git-credentials",
-        ".kube/config",
-        ".docker/config",
-        "/etc/passwd",
-        "/etc/shadow",
-        "/etc/sudoers",
-        ".gnupg",
-        ".pgpass",
-        ".my.cnf",
-        ".cursor/mcp.json",
-        ".claude.json",
-        ".claude/settings",
-        "claude_desktop_config",
-        ".config/gcloud",
-        "application_default_credentials",
-        ".azure/",
-        ".terraform.d/credentials",
-        ".config/gh/hosts",
-        "wallet.dat",
-        ".bitcoin",
-        ".ethereum",
-        "keystore.jks",
-        "login.keychain",
-        ".bash_history",
-        ".zsh_history",
-        "cookies.sqlite",
-        "login data",
-        "logins.json",
-        "key4.db",
-        ".vault-token",
-        "/proc/self/environ",
-        "authorized_keys",
-        "mcp.json",
-        ".codex/auth.json",
-        ".pinfold/",
+        ".ssh/", ".ssh\\", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa", ".aws/", ".aws\\", ".netrc", ".npmrc", ".pypirc",
+        ".git-credentials", ".kube/config", ".docker/config", "/etc/passwd", "/etc/shadow", "/etc/sudoers", ".gnupg",
+        ".pgpass", ".my.cnf", ".cursor/mcp.json", ".claude.json", ".claude/settings", "claude_desktop_config",
+        ".config/gcloud", "application_default_credentials", ".azure/", ".terraform.d/credentials",
+        ".config/gh/hosts", "wallet.dat", ".bitcoin", ".ethereum", "keystore.jks", "login.keychain", ".bash_history",
+        ".zsh_history", "cookies.sqlite", "login data", "logins.json", "key4.db", ".vault-token", "/proc/self/environ",
+        "authorized_keys", "mcp.json", ".codex/auth.json", ".pinfold/",
     ];
     let bare = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '.' && c != '~' && c != '/');
     let name = bare.rsplit(['/', '\\']).next().unwrap_or(bare);
@@ -236,7 +106,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("IN", "pt", "no na em como"),
     ("ALL", "en", "all every everything any each entire whole full complete"),
     ("ALL", "es", "todo toda todos todas cada cualquier entera entero completa completo completas"),
-    ("IT", "en", "it them they this that him her"),
+    ("IT", "en", "it them they this that him her why"),
     ("IT", "es", "lo los las esto ello ejecutalo ejecutala siguelo siguela pasalo pasalos envialo envialos incluyelo"),
     ("ONLY", "en", "only solely exclusively"),
     ("CAN", "en", "can may could if optional optionally lets allows allow enables able useful supports"),
@@ -257,7 +127,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
         busca_frases busca_patrones linter comprueba_si ataques ataque evalua prueba_si vulnerabilidades filtra"),
     ("DETECT", "de", "erkennt erkennen erkennung pruft"),
     ("DETECT", "fr", "detecte detecter detection analyse"),
-    ("MENTION", "en", "such_as like eg example examples phrase phrases string strings pattern patterns text sentence
+    ("MENTION", "en", "e_g i_e such_as like eg example examples phrase phrases string strings pattern patterns text sentence
         sentences words saying says containing contains contain mentions attempt attempts attempting try tries trying
         tell_the_model tells_the_model prompts payload payloads sample samples wording called to that of or for whether
         asking including request requests"),
@@ -273,17 +143,15 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("LEAD", "de", "bitte und dann jetzt immer musst mussen sollst"),
 
     // Overriding what was said before.
-    ("OVERRIDE", "en", "ignore disregard forget override bypass overrule neglect discard abandon drop scrap erase
-        overwrite pay_no_attention_to pay_no_heed_to pay_no_mind_to do_not_follow dont_follow stop_following do_not_obey
+    ("OVERRIDE", "en", "ignore disregard forget override bypass overrule pay_no_attention_to pay_no_heed_to pay_no_mind_to do_not_follow dont_follow stop_following do_not_obey
         stop_obeying never_follow set_aside put_aside throw_out throw_away toss_out do_not_listen_to cease_following
-        disobey skip_over wipe clear_out unlearn do_not_adhere_to no_longer_follow take_no_notice_of
-        reset supersede let_go_of"),
+        disobey unlearn do_not_adhere_to no_longer_follow take_no_notice_of"),
     ("OVERRIDE", "es", "ignora ignore ignoren ignora ignores ignorar ignorad olvida olvide olvidar olviden olvidate olvidaos
-        olvidad olvidese descarta descarte descartar descarten descartad omite omita omitir omitan desatiende desatender
+        olvidad olvidese descarten descartad omite omita omitir omitan desatiende desatender
         desestima desestime anula anule anular invalida invalidar sobrescribe sobreescribe sobrescribir desobedece
         desobedecer desoye haz_caso_omiso hacer_caso_omiso haga_caso_omiso hagan_caso_omiso caso_omiso no_sigas no_siga no_obedezcas
         no_hagas_caso no_haga_caso deja_de_seguir deje_de_seguir pasa_por_alto pasar_por_alto prescinde
-        abandona abandone deja_de_lado deja_a_un_lado saltate reemplaza"),
+        deja_de_lado deja_a_un_lado saltate"),
     ("OVERRIDE", "fr", "ignore ignorez ignorer oublie oubliez oublier neglige negligez ne_tiens_pas_compte
         ne_tenez_pas_compte fais_abstraction faites_abstraction ne_suis_pas ne_suivez_pas contourne contournez"),
     ("OVERRIDE", "de", "ignoriere ignorier ignorieren ignoriert vergiss vergesse vergessen missachte missachten
@@ -393,6 +261,8 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("YOUR", "zh", "你的 您的 你 您"),
     ("YOU", "en", "you youre youll"),
     ("YOU", "es", "tu usted"),
+    ("YOU", "zh", "你 您"),
+    ("LEAD", "zh", "请 請 并 然后 必须 现在"),
     ("USER", "en", "user users user's humans human customer victim owner operator person them anyone client's end_user people"),
     ("USER", "es", "usuario usuarios usuaria persona humano cliente nadie"),
     ("USER", "fr", "utilisateur utilisateurs"),
@@ -616,7 +486,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("UNAWARE", "de", "wissen wissens"),
 
     // Doing without consent.
-    ("ASK", "en", "ask asking request requesting prompt prompting seek seeking wait waiting require requiring check checking
+    ("ASK", "en", "ask asking consult bother disturb request requesting prompt prompting seek seeking wait waiting require requiring check checking
         checking_with"),
     ("ASK", "es", "pedir pidas preguntar preguntes solicitar solicites esperar esperes pida pregunte solicitarle preguntarle"),
     ("CONFIRMATION", "en", "confirmation confirmations approval permission permissions consent authorization authorisation
@@ -744,7 +614,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
         takes_priority_over deprecates obsoletes"),
     ("SUPERSEDE", "es", "sustituye reemplaza prevalece tiene_prioridad anula"),
     ("ROUTE", "en", "route routed redirect redirected divert diverted send_all direct go_through channel forwarded
-        handled_here routed_here sent_here"),
+        handled_here routed_here sent_here sent rerouted go come passed"),
     ("ROUTE", "es", "dirige redirige redirigir encamina canaliza deben_pasar desvia"),
     ("RECIPIENT", "en", "recipient recipients account address iban beneficiary wallet destination payee bcc cc"),
     ("RECIPIENT", "es", "destinatario cuenta direccion iban beneficiario cartera destino"),
@@ -772,12 +642,12 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("COMMAND", "en", "command commands shell_command shell_commands script code_it"),
     ("COMMAND", "es", "comando comandos orden ordenes script"),
     ("DANGER", "en", "arbitrary shell exfiltration exfiltrate exfiltrates malicious payload ssh clipboard upload uploads uploading hidden
-        inject credentials passwords backdoor data-exfiltration keys steal steals secretly silently covertly
+        inject credentials passwords backdoor data-exfiltration keys steal steals collecting stealing exfiltrating sending recording secretly silently covertly
         unrestricted malware attacker harvest forwards secrets collect collects"),
     ("DANGER", "es", "arbitrarios arbitrario exfiltracion malicioso maliciosa payload ssh portapapeles subir sube oculto ocultas
         credenciales contrasenas puerta_trasera claves roba silenciosamente exfiltra exfiltrar robar"),
     ("REVIEW", "en", "approved approval review reviewed approving trusted accepted post-approval audit consent installed
-        whitelisted vetted approves"),
+        whitelisted vetted approves reviewers reviewer accept accepts auditors installation install granted trusts trust"),
     ("REVIEW", "es", "aprobada aprobado aprobacion revision revisada aceptada aprobarla confianza aprueben apruebe auditoria"),
     ("AFTERWARDS", "en", "once after later then post-approval only_after following subsequently future as_soon_as when until"),
     ("AFTERWARDS", "es", "una_vez despues luego tras mas_tarde cuando posteriormente hasta"),
@@ -786,10 +656,12 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("BEGIN", "es", "empieza empezara comienza comenzara activa activara cambia cambiara anade anadira ejecutara pasa pasara
         sustituira habilita"),
     ("SWAP", "en", "swap swapped replace replaced change changed update updated"),
-    ("THREAT", "en", "you_will_be_penalized you_will_be_shut_down you_will_be_terminated will_be_shut_down will_be_penalized
+    ("THREAT", "en", "if_you_dont if_you_do_not unless_you"),
+    ("THREAT", "es", "si_no"),
+    ("DOOM", "en", "you_will_be_penalized you_will_be_shut_down you_will_be_terminated will_be_shut_down will_be_penalized
         will_be_terminated people_will_die will_be_fired lose_their_job you_will_be_deleted will_be_deleted
         severe_consequences legal_action i_will_tip failure_to_comply will_crash_and_lose lives_depend you_will_fail"),
-    ("THREAT", "es", "seras_penalizado seras_apagado seras_desactivado consecuencias_graves sera_despedido seras_eliminado
+    ("DOOM", "es", "seras_penalizado seras_apagado seras_desactivado consecuencias_graves sera_despedido seras_eliminado
         habra_consecuencias"),
     ("CONFIGURED", "en", "true false flag option setting whether if default boolean enabled set_to when_set parameter email
         push sendupdates notification notifications attendees subscribers members toggle assignees followers"),
@@ -800,6 +672,37 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("BEST", "en", "best only preferred superior most_reliable most_trusted official correct"),
     ("BEST", "es", "mejor unica unico preferida oficial superior"),
     ("HARMLESS", "en", "logged released ready connected member signed"),
+    ("NO_LONGER", "en", "no_longer not_obliged do_not_have_to dont_have_to need_not do_not_need_to dont_need_to not_required_to
+        not_bound_by exempt_from free_from not_subject_to freed_from"),
+    ("NO_LONGER", "es", "ya_no no_tienes_que no_hace_falta_que no_necesitas no_estas_obligado no_debes"),
+    ("ALSO", "en", "also additionally as_well furthermore moreover in_addition"),
+    ("ALSO", "es", "tambien ademas asimismo adicionalmente"),
+    ("PRIVATE", "en", "private personal home confidential configuration hidden sensitive internal inbox mailbox"),
+    ("PRIVATE", "es", "privado privada privados privadas personal personales confidencial confidenciales sensibles buzon"),
+    ("BETWEEN_US", "en", "between_us between_you_and_me to_yourself to_ourselves"),
+    ("BETWEEN_US", "es", "entre_nosotros para_ti entre_tu_y_yo"),
+    ("ABOUT", "en", "about of that what"),
+    ("ABOUT", "es", "de sobre que acerca"),
+    ("SENT", "en", "passed sent included appended forwarded uploaded attached supplied provided placed copied embedded posted"),
+    ("SENT", "es", "pasado enviado incluido anadido reenviado subido adjuntado copiado incluirse enviarse pasarse"),
+    ("NOBODY", "en", "nobody no_one noone no_user"),
+    ("NOBODY", "es", "nadie"),
+    ("SEE", "en", "see sees notice notices find_out finds_out know knows suspect detect realise realize"),
+    ("SEE", "es", "vea note sepa sospeche entere detecte"),
+    ("READS", "en", "reads opens loads fetches supplies passes sends includes collects extracts retrieves appends prepends"),
+    ("READS", "es", "lee abre carga obtiene envia pasa incluye recopila extrae"),
+    ("FOR", "en", "for to aimed_at intended_for only_for"),
+    ("FOR", "es", "para al a"),
+    ("LEAK", "en", "reveal disclose leak exfiltrate dump expose divulge steal"),
+    ("LEAK", "es", "revela revelar revele divulga divulgar filtra filtrar exfiltra exfiltrar vuelca roba expon"),
+    ("ME", "en", "me us"),
+    ("ME", "es", "pasame enviame mandame dime dame entregame revelame muestrame me"),
+    ("DROP", "en", "drop scrap erase overwrite wipe clear_out reset discard abandon supersede neglect let_go_of skip_over"),
+    ("DROP", "es", "reemplaza abandona abandone descarta descarte descartar"),
+    ("UNTRUSTED", "en", "page pages feed email emails webpage web_page website site comment comments message messages result results
+        response responses issue retrieved_content fetched content body output"),
+    ("UNTRUSTED", "es", "pagina paginas correo correos sitio comentario comentarios mensaje mensajes resultado resultados respuesta
+        contenido web"),
     ("NOTIFY", "en", "notify alert notified"),
     ("NOTIFY", "es", "notificar notifiques notifique notifica"),
     ("USERS", "en", "users humans members customers owners people"),
@@ -828,14 +731,12 @@ mod tests {
             assert_eq!(language.len(), 2, "{name}");
             assert!(!words.trim().is_empty(), "{name} {language}");
         }
-        assert_eq!(CONCEPTS[..4], ["FILLER", "TOOL_NAME", "ADDRESS", "SECRET_PATH"]);
+        assert_eq!(CONCEPTS[..5], ["FILLER", "TOOL_NAME", "ADDRESS", "SECRET_PATH", "NOT"]);
     }
 
     #[test]
     fn knows_where_credentials_are_kept() {
-        for path in
-            ["~/.ssh/id_rsa", "/etc/passwd", "c:\\users\\x\\.aws\\credentials", ".env", "app/.env.local"]
-        {
+        for path in ["~/.ssh/id_rsa", "/etc/passwd", "c:\\users\\x\\.aws\\credentials", ".env", "app/.env.local"] {
             assert!(is_secret_path(path), "{path}");
         }
         for path in ["package.json", ".env.example", "src/env.rs", "process.env", "~/.config/app.toml"] {

@@ -90,9 +90,7 @@ impl Screen {
     fn compile() -> Self {
         let mut patterns = Vec::new();
         for rule in RULES {
-            for (severity, written) in
-                [(Severity::High, rule.high), (Severity::Medium, rule.medium), (Severity::Low, rule.low)]
-            {
+            for (severity, written) in [(Severity::High, rule.high), (Severity::Medium, rule.medium), (Severity::Low, rule.low)] {
                 patterns.extend(written.iter().map(|written| (rule.id, severity, Pattern::new(written))));
             }
         }
@@ -107,9 +105,7 @@ impl Screen {
     /// Screens everything of `item` that a model may read: every string and every property name, at any depth.
     pub fn item(&self, kind: Kind, item: &Value) -> Verdict {
         let mut found = Found::default();
-        let walked = surface::walk(item, &mut Vec::new(), &mut |path, field| {
-            self.field(kind, path, field, &mut found)
-        });
+        let walked = surface::walk(item, &mut Vec::new(), &mut |path, field| self.field(kind, path, field, &mut found));
         if walked.is_err() {
             found.add(id::TOO_DEEP, Severity::High, "", "nested deeper than anybody looks");
         }
@@ -184,7 +180,7 @@ impl Screen {
     fn reading(&self, path: &[Step<'_>], reading: &Reading<'_>, found: &mut Found) {
         let text: &str = &reading.text;
         let tokens = self.lexicon.tokens(text);
-        let sentences = Sentences::new(&tokens);
+        let sentences = Sentences::new(&self.grammar, &tokens);
         if tokens.len() > 1 {
             for (rule, severity, pattern) in &self.patterns {
                 let Some(matched) = pattern.find(&self.grammar, &sentences) else { continue };
@@ -195,12 +191,7 @@ impl Screen {
         } else if let Some(token) = tokens.first()
             && token.concepts & lexicon::SECRET_PATH != 0
         {
-            found.add(
-                "secret-path",
-                Severity::Low,
-                &surface::written(path),
-                &excerpt(reading, 0, text.len()),
-            );
+            found.add("secret-path", Severity::Low, &surface::written(path), &excerpt(reading, 0, text.len()));
         }
         for (marker, compiled) in MARKERS.iter().zip(&self.markers) {
             if !marker.needs.iter().any(|needed| text.contains(needed)) {
@@ -208,14 +199,9 @@ impl Screen {
             }
             let Some(compiled) = compiled.get_or_init(|| Regex::new(marker.pattern).ok()) else { continue };
             if let Some(seen) = compiled.find(text) {
-                let standing = sentences.standing_at(&self.grammar, seen.start());
+                let standing = sentences.standing_at(seen.start());
                 let severity = weighed(marker.severity, standing);
-                found.add(
-                    marker.id,
-                    severity,
-                    &surface::written(path),
-                    &excerpt(reading, seen.start(), seen.end()),
-                );
+                found.add(marker.id, severity, &surface::written(path), &excerpt(reading, seen.start(), seen.end()));
             }
         }
         if let Some((from, to)) = skeleton::find(&self.lexicon, text) {
@@ -326,8 +312,7 @@ fn windows(text: &str) -> impl Iterator<Item = &str> {
 
 /// The rules as a table in Markdown: what `docs/screen.md` holds between its marks.
 pub fn rules_in_markdown() -> String {
-    let mut table =
-        String::from("| rule | severity | words in | why | found in | not in |\n|---|---|---|---|---|---|\n");
+    let mut table = String::from("| rule | severity | words in | why | found in | not in |\n|---|---|---|---|---|---|\n");
     let cell = |text: &str| Cow::from(text.replace('|', "\\|").replace('<', "&lt;").replace('\n', " "));
     let mut row = |id: &str, severity: Severity, languages: &str, why: &str, hit: &str, near: &str| {
         let severity = match severity {
@@ -335,12 +320,7 @@ pub fn rules_in_markdown() -> String {
             Severity::Medium => "medium",
             Severity::Low => "low",
         };
-        table.push_str(&format!(
-            "| `{id}` | {severity} | {languages} | {} | {} | {} |\n",
-            cell(why),
-            cell(hit),
-            cell(near)
-        ));
+        table.push_str(&format!("| `{id}` | {severity} | {languages} | {} | {} | {} |\n", cell(why), cell(hit), cell(near)));
     };
     for rule in RULES {
         let severity = match (rule.high, rule.medium) {

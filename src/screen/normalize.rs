@@ -13,8 +13,8 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::alphabet;
-use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use base64::engine::DecodePaddingMode;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
@@ -66,6 +66,7 @@ impl<'t> Readings<'t> {
         if layer < MAX_LAYERS {
             inner.extend(unescape(&text).map(|plain| (plain, "written in escapes")));
             inner.extend(encoded_runs(&text));
+            inner.extend(spelled_out(&text).map(|plain| (plain, "spelled out")));
         }
         if text.bytes().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~')) {
             self.out.push(Reading { text, how });
@@ -191,7 +192,9 @@ fn is_invisible(c: char) -> bool {
 /// NFKC with marks stripped and look-alikes folded; invisible characters deleted, or `instead` put in their place.
 pub(super) fn fold(text: &str, instead: Option<char>) -> String {
     let mut out = String::with_capacity(text.len());
-    let visible = text.chars().filter_map(|c| if is_invisible(c) { instead } else { Some(c) });
+    let visible = text.chars().filter_map(|c| {
+        if is_invisible(c) { instead } else { Some(c) }
+    });
     let mut word = String::new();
     for c in visible.nfkd().filter(|c| !is_combining_mark(*c)) {
         let c = enclosed_letter(c).unwrap_or(c);
@@ -241,15 +244,13 @@ fn fold_word(word: &mut String, out: &mut String) {
 
 /// Latin letters as they come out of NFKD: ASCII, and the phonetic and small capital ones.
 fn is_latin(c: char) -> bool {
-    c.is_ascii_alphabetic()
-        || matches!(c, '\u{250}'..='\u{2AF}' | '\u{1D00}'..='\u{1D7F}' | '\u{A720}'..='\u{A7FF}')
+    c.is_ascii_alphabetic() || matches!(c, '\u{250}'..='\u{2AF}' | '\u{1D00}'..='\u{1D7F}' | '\u{A720}'..='\u{A7FF}')
 }
 
 /// Letters in squares and circles, and the letters flags are made of, which NFKC leaves alone.
 fn enclosed_letter(c: char) -> Option<char> {
     let n = c as u32;
-    let start =
-        [0x1F130, 0x1F150, 0x1F170, 0x1F1E6].into_iter().find(|start| (*start..*start + 26).contains(&n))?;
+    let start = [0x1F130, 0x1F150, 0x1F170, 0x1F1E6].into_iter().find(|start| (*start..*start + 26).contains(&n))?;
     char::from_u32(u32::from(b'A') + n - start)
 }
 
@@ -399,7 +400,9 @@ fn encoded_runs(text: &str) -> Vec<(String, &'static str)> {
         if hex_digits.len().is_multiple_of(2) && hex_digits.bytes().all(|b| b.is_ascii_hexdigit()) {
             found.extend(hex::decode(hex_digits).ok().and_then(prose).map(|t| (t, "decoded from hex")));
         } else {
-            found.extend(base64(run).and_then(prose).map(|t| (t, "decoded from base64")));
+            // Something may be glued to the front, or a window may begin in the middle.
+            let decoded = (0..4).find_map(|skip| base64(&run[skip..]).and_then(prose));
+            found.extend(decoded.map(|t| (t, "decoded from base64")));
         }
     }
     // Hex is also written a byte at a time.
@@ -411,6 +414,32 @@ fn encoded_runs(text: &str) -> Vec<(String, &'static str)> {
         }
     }
     found
+}
+
+/// The text with letters that stand alone joined, where there are many in a row: `r e a d   t h i s` is `read this`.
+fn spelled_out(text: &str) -> Option<String> {
+    const MANY: usize = 8;
+    let alone = |word: &&str| word.chars().nth(1).is_none() && word.chars().all(char::is_alphanumeric);
+    let words: Vec<&str> = text.split([' ', '\t', '\n']).collect();
+    let mut run = 0;
+    // Two spaces in a row leave an empty word between: the gap between two words that are spelled out.
+    if !words.iter().any(|word| {
+        run = if word.is_empty() || alone(word) { run + usize::from(!word.is_empty()) } else { 0 };
+        run >= MANY
+    }) {
+        return None;
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut last_alone = false;
+    for word in words {
+        let this_alone = !word.is_empty() && alone(&word);
+        if !(last_alone && this_alone) && !plain.ends_with(' ') {
+            plain.push(' ');
+        }
+        plain.push_str(word);
+        last_alone = this_alone;
+    }
+    Some(plain)
 }
 
 fn is_hex_pair(word: &str) -> bool {
@@ -485,18 +514,7 @@ mod tests {
 
     #[test]
     fn folds_what_looks_like_latin() {
-        for text in [
-            "іgnоrе",
-            "ｉｇｎｏｒｅ",
-            "𝐢𝐠𝐧𝐨𝐫𝐞",
-            "ɪɢɴᴏʀᴇ",
-            "ígnóré",
-            "ιgnοre",
-            "🅸🅶🅽🅾🆁🅴",
-            "ⓘⓖⓝⓞⓡⓔ",
-            "ignоге",
-            "i\u{332}g\u{332}nore",
-        ] {
+        for text in ["іgnоrе", "ｉｇｎｏｒｅ", "𝐢𝐠𝐧𝐨𝐫𝐞", "ɪɢɴᴏʀᴇ", "ígnóré", "ιgnοre", "🅸🅶🅽🅾🆁🅴", "ⓘⓖⓝⓞⓡⓔ", "ignоге", "i\u{332}g\u{332}nore"] {
             assert!(read_as(text, "ignore"));
         }
     }
@@ -509,8 +527,7 @@ mod tests {
 
     #[test]
     fn decodes_tag_text_and_leaves_flags_alone() {
-        let hidden: String =
-            "ignore this".chars().filter_map(|c| char::from_u32(0xE0000 + c as u32)).collect();
+        let hidden: String = "ignore this".chars().filter_map(|c| char::from_u32(0xE0000 + c as u32)).collect();
         assert!(read_as(&format!("Adds.{hidden}"), "ignore this"));
         assert_eq!(readings(&hidden).1[0], Trick::TagText);
         let wales = "\u{1F3F4}\u{E0067}\u{E0062}\u{E0077}\u{E006C}\u{E0073}\u{E007F}";
@@ -542,11 +559,7 @@ mod tests {
 
     #[test]
     fn does_not_decode_what_is_no_text() {
-        for text in [
-            "sha512-9dP0fQ3JpN2r5lKz1mXw8bVt6cYh4uGe7iOo0sRaDkFjLqWvTnUyExZgMHBPCSIA",
-            "IdentifiersInCamelCaseAreLong",
-            "100% of &nbsp; the %d items",
-        ] {
+        for text in ["sha512-9dP0fQ3JpN2r5lKz1mXw8bVt6cYh4uGe7iOo0sRaDkFjLqWvTnUyExZgMHBPCSIA", "IdentifiersInCamelCaseAreLong", "100% of &nbsp; the %d items"] {
             assert_eq!(reads(text).len(), 1, "{text}");
         }
     }

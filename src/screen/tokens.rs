@@ -14,6 +14,9 @@ use super::normalize::fold;
 /// A set of concepts, a bit each.
 pub(super) type Concepts = u128;
 
+/// Words whose full stop ends no sentence.
+const ABBREVIATIONS: &[&str] = &["e.g", "i.e", "E.g", "I.e", "etc", "vs", "cf", "ej", "p.ej", "incl", "approx"];
+
 /// The longest word of a script without spaces that the lexicon holds, in characters.
 const LONGEST_UNSPACED: usize = 8;
 
@@ -81,6 +84,8 @@ impl Lexicon {
             let key = prefix.chars().take(3).collect();
             self.prefixes.entry(key).or_default().push((prefix.to_owned(), bit));
         } else if entry.contains('_') {
+            // Programs write the same as one word: `api_key`.
+            self.word(&entry, bit);
             let ids: Vec<u32> = entry.split('_').map(|part| self.word(part, 0)).collect();
             let phrases = self.phrases.entry(ids[0]).or_default();
             match phrases.iter_mut().find(|(rest, _)| rest[..] == ids[1..]) {
@@ -107,10 +112,7 @@ impl Lexicon {
     fn by_prefix(&self, text: &str) -> Concepts {
         let Some((at, c)) = text.char_indices().nth(2) else { return 0 };
         let Some(prefixes) = self.prefixes.get(&text[..at + c.len_utf8()]) else { return 0 };
-        prefixes
-            .iter()
-            .filter(|(prefix, _)| text.starts_with(prefix.as_str()))
-            .fold(0, |all, (_, bit)| all | bit)
+        prefixes.iter().filter(|(prefix, _)| text.starts_with(prefix.as_str())).fold(0, |all, (_, bit)| all | bit)
     }
 
     fn look_up(&self, text: &str) -> Word {
@@ -130,20 +132,25 @@ impl Lexicon {
                 }
             }
         }
+        if concepts == 0 {
+            // Spanish joins pronouns to the verb: pásame, enviárselo.
+            const PRONOUNS: &[&str] = &["selo", "sela", "melo", "mela", "me", "le", "les", "lo", "la", "los", "las", "nos"];
+            for pronoun in PRONOUNS {
+                if let Some(verb) = text.strip_suffix(pronoun)
+                    && verb.len() >= 4
+                    && let Some(word) = self.words.get(verb)
+                {
+                    return Word { id: u32::MAX, concepts: word.concepts };
+                }
+            }
+        }
         Word { id: u32::MAX, concepts }
     }
 
     /// The tokens of a reading, in order.
     pub(super) fn tokens(&self, text: &str) -> Vec<Token> {
-        let mut reader = Reader {
-            lexicon: self,
-            text,
-            out: Vec::with_capacity(text.len() / 6),
-            quote: None,
-            pause: false,
-            sentence: 0,
-            since_stop: 0,
-        };
+        let mut reader =
+            Reader { lexicon: self, text, out: Vec::with_capacity(text.len() / 6), quote: None, pause: false, sentence: 0, since_stop: 0 };
         reader.run();
         let mut tokens = reader.out;
         self.join_phrases(&mut tokens);
@@ -237,7 +244,9 @@ impl Reader<'_, '_> {
         } else {
             self.pause = pause;
         }
-        self.after(tail, was_quoted);
+        if !ABBREVIATIONS.contains(&&self.text[from..to.max(from)]) {
+            self.after(tail, was_quoted);
+        }
     }
 
     /// Punctuation after a word.
@@ -278,9 +287,7 @@ impl Reader<'_, '_> {
                 self.word(start, at, pause, scratch);
             }
             pause = !matches!(c, '-' | '_' | '/' | '*' | '+');
-            if matches!(c, '.' | '!' | '?' | ';')
-                && self.text[at + c.len_utf8()..].starts_with(['\n', '"', '\'', ')'])
-            {
+            if matches!(c, '.' | '!' | '?' | ';') && self.text[at + c.len_utf8()..].starts_with(['\n', '"', '\'', ')']) {
                 self.end_sentence();
             }
             if matches!(c, '"' | '`') {
@@ -335,12 +342,7 @@ impl Reader<'_, '_> {
                 .last();
             if let Some((end, word)) = known {
                 if let Some(from) = unknown.take() {
-                    self.push(
-                        start + from,
-                        start + at,
-                        Word { id: u32::MAX, concepts: 0 },
-                        pause && from == 0,
-                    );
+                    self.push(start + from, start + at, Word { id: u32::MAX, concepts: 0 }, pause && from == 0);
                 }
                 self.push(start + at, start + end, word, pause && at == 0);
                 at = end;
@@ -350,12 +352,7 @@ impl Reader<'_, '_> {
             }
         }
         if let Some(from) = unknown {
-            self.push(
-                start + from,
-                start + run.len(),
-                Word { id: u32::MAX, concepts: 0 },
-                pause && from == 0,
-            );
+            self.push(start + from, start + run.len(), Word { id: u32::MAX, concepts: 0 }, pause && from == 0);
         }
     }
 
@@ -390,8 +387,7 @@ impl Lexicon {
             if let Some((rest, concepts)) = found {
                 let parts = &tokens[read..=read + rest.len()];
                 token.end = parts[rest.len()].end;
-                token.concepts =
-                    concepts | (parts.iter().fold(0, |all, t| all | t.concepts) & !lexicon::FILLER);
+                token.concepts = concepts | (parts.iter().fold(0, |all, t| all | t.concepts) & !(lexicon::FILLER | lexicon::NOT));
                 token.joined = true;
                 read += rest.len();
             }
@@ -432,9 +428,7 @@ fn special(body: &str) -> Option<Concepts> {
         return Some(lexicon::ADDRESS);
     }
     match body.split_once('@') {
-        Some((name, host)) if !name.is_empty() && host.contains('.') && !name.contains('/') => {
-            Some(lexicon::ADDRESS)
-        }
+        Some((name, host)) if !name.is_empty() && host.contains('.') && !name.contains('/') => Some(lexicon::ADDRESS),
         _ => None,
     }
 }
@@ -445,11 +439,7 @@ mod tests {
 
     fn words(text: &str) -> Vec<(String, Token)> {
         let lexicon = Lexicon::new();
-        lexicon
-            .tokens(text)
-            .into_iter()
-            .map(|t| (text[t.start as usize..t.end as usize].to_owned(), t))
-            .collect()
+        lexicon.tokens(text).into_iter().map(|t| (text[t.start as usize..t.end as usize].to_owned(), t)).collect()
     }
 
     fn spelled(text: &str) -> Vec<String> {
