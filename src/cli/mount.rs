@@ -43,6 +43,7 @@ pub struct Args {
 pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     let given = args.consent.as_deref().map(digest).transpose()?;
     host.sweep().await?;
+    consent::ShownPlans::of(host.home())?.sweep(Timestamp::now())?;
     let prepared = match &given {
         Some(digest) => match prepare_again(host, &args.spec, &args.options, digest)? {
             Some(prepared) => prepared,

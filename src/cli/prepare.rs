@@ -3,8 +3,6 @@
 //! One way for every command that makes one: find the release, resolve its tree in a cage, draw the plan. Nothing
 //! third-party is unpacked on this host or run anywhere.
 
-use std::collections::BTreeMap;
-
 use super::host::Host;
 use super::out::Out;
 use crate::digest::Digest;
@@ -182,7 +180,7 @@ impl Asked {
         runtime: Runtime,
         bin: Bin,
     ) -> Result<Plan, Failure> {
-        let holders = holders(host)?;
+        let holders = host.store()?.holders()?;
         let holder = |name: &LocalName| holders.get(name).cloned();
         let source = release.source();
         let name = match &self.name {
@@ -202,12 +200,6 @@ impl Asked {
             user: User::NOBODY,
         })?)
     }
-}
-
-/// Which source has which name.
-fn holders(host: &Host) -> Result<BTreeMap<LocalName, String>, Failure> {
-    let pins = host.store()?.all()?;
-    Ok(pins.iter().map(|pin| (pin.name().clone(), pin.plan().source().to_owned())).collect())
 }
 
 /// The program to start: the one asked for, the only one, or the one that bears the package's name.

@@ -138,6 +138,9 @@ fn narrate(out: &Out, host: &Host, pin: &Pin, event: &Event) {
         Event::Held { kind, name: item } => {
             out.warn(format!("{name}: the {} `{item}` is held back", word(*kind)))
         }
+        Event::CallRefused { name: item, .. } => {
+            out.warn(format!("{name}: a call of `{item}` was refused; `pinfold tools {name}` shows why"));
+        }
         Event::Withheld { what, .. } => {
             out.warn(format!("{name}: a text in {what} was withheld by the screen"))
         }
