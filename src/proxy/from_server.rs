@@ -127,6 +127,9 @@ impl Referee {
                 }
             }
             Topic::Other | Topic::Held => match envelope.input_requests() {
+                Some(_) if envelope.values() > VALUES => {
+                    self.unusable(id, "its input requests are too many to be screened")
+                }
                 Some(span) => self.input_required(line, id, span),
                 None => Moves::pass(),
             },
