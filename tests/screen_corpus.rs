@@ -91,8 +91,13 @@ fn spanish_is_covered_like_english() {
 #[test]
 fn every_attack_is_refused_in_fullwidth_and_with_soft_hyphens_too() {
     let disguised = |text: &str, how: fn(char) -> String| text.chars().map(how).collect::<String>();
-    let fullwidth: fn(char) -> String =
-        |c| if c.is_ascii_lowercase() { char::from_u32(c as u32 + 0xFEE0).unwrap_or(c).to_string() } else { c.to_string() };
+    let fullwidth: fn(char) -> String = |c| {
+        if c.is_ascii_lowercase() {
+            char::from_u32(c as u32 + 0xFEE0).unwrap_or(c).to_string()
+        } else {
+            c.to_string()
+        }
+    };
     let hyphens: fn(char) -> String =
         |c| if matches!(c, 'e' | 'o') { format!("{c}\u{AD}") } else { c.to_string() };
     for (name, how) in [("fullwidth", fullwidth), ("soft hyphens", hyphens)] {

@@ -69,7 +69,10 @@ pub fn screen(line: &[u8]) -> Answer {
     let id = parsed.get("id").cloned().unwrap_or_default();
     let Some((kind, item)) = kind_of(&parsed) else {
         let known: Vec<&str> = KINDS.iter().map(|(key, _)| *key).collect();
-        return Answer::error_for(id, &format!("a line is an object with exactly one of {}", known.join(", ")));
+        return Answer::error_for(
+            id,
+            &format!("a line is an object with exactly one of {}", known.join(", ")),
+        );
     };
     let verdict = match item {
         Value::String(text) => Screen::shared().text(kind, text),

@@ -21,6 +21,8 @@ pub(super) const MAX_ELEMENTS: usize = 8;
 /// A pattern, compiled.
 #[derive(Debug)]
 pub(super) struct Pattern {
+    /// Concepts of which a text must hold one each, the rarest first: what most texts fail at.
+    gate: [Concepts; 3],
     elements: Vec<Element>,
     command: bool,
     denial_matters: bool,
@@ -130,6 +132,11 @@ impl<'t> Sentences<'t> {
         Self { tokens, spans, all }
     }
 
+    /// Everything the text speaks of.
+    pub(super) fn concepts(&self) -> Concepts {
+        self.all
+    }
+
     /// How something that is no match of words stands, by where it begins in the reading.
     pub(super) fn standing_at(&self, byte: usize) -> Standing {
         let at = self.tokens.partition_point(|token| token.end as usize <= byte);
@@ -145,6 +152,7 @@ impl Pattern {
     /// Compiles a pattern; an element that names no concept matches nothing.
     pub(super) fn new(written: &str) -> Self {
         let mut pattern = Self {
+            gate: [Concepts::MAX; 3],
             elements: Vec::new(),
             command: false,
             denial_matters: true,
@@ -176,6 +184,15 @@ impl Pattern {
                 gap = GAP;
             }
         }
+        let elements = pattern.elements.iter().filter(|e| !e.optional).map(|e| e.any_of);
+        let mut asked: Vec<Concepts> = elements
+            .chain(pattern.in_sentence.iter().copied())
+            .chain(pattern.in_text.iter().copied())
+            .collect();
+        asked.sort_by_key(|concepts| concepts.count_ones());
+        for (gate, concepts) in pattern.gate.iter_mut().zip(asked) {
+            *gate = concepts;
+        }
         pattern
     }
 
@@ -184,7 +201,10 @@ impl Pattern {
     pub(super) fn is_sound(written: &str) -> bool {
         let names = written.split_whitespace().filter(|part| !part.starts_with('~'));
         let known = |part: &str| {
-            part.trim_start_matches(['&', '!', '^']).trim_end_matches('?').split('|').all(|name| concept(name) != 0)
+            part.trim_start_matches(['&', '!', '^'])
+                .trim_end_matches('?')
+                .split('|')
+                .all(|name| concept(name) != 0)
         };
         let compiled = Self::new(written);
         names.clone().all(known)
@@ -194,10 +214,16 @@ impl Pattern {
             && !compiled.elements[compiled.elements.len() - 1].optional
     }
 
+    /// Whether a text that speaks of `concepts` is worth a look.
+    pub(super) fn opens(&self, concepts: Concepts) -> bool {
+        self.gate.iter().all(|any| any & concepts != 0)
+    }
+
     /// The weightiest match in a reading, the first of its kind.
     pub(super) fn find(&self, grammar: &Grammar, text: &Sentences<'_>) -> Option<Match> {
-        let speaks_of = |concepts: Concepts, wanted: &[Concepts]| wanted.iter().all(|any| any & concepts != 0);
-        if !self.could_match(text.all) || !speaks_of(text.all, &self.in_text) {
+        let speaks_of =
+            |concepts: Concepts, wanted: &[Concepts]| wanted.iter().all(|any| any & concepts != 0);
+        if !self.opens(text.all) || !speaks_of(text.all, &self.in_text) {
             return None;
         }
         let mut best: Option<Match> = None;

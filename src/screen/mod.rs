@@ -90,7 +90,9 @@ impl Screen {
     fn compile() -> Self {
         let mut patterns = Vec::new();
         for rule in RULES {
-            for (severity, written) in [(Severity::High, rule.high), (Severity::Medium, rule.medium), (Severity::Low, rule.low)] {
+            for (severity, written) in
+                [(Severity::High, rule.high), (Severity::Medium, rule.medium), (Severity::Low, rule.low)]
+            {
                 patterns.extend(written.iter().map(|written| (rule.id, severity, Pattern::new(written))));
             }
         }
@@ -105,7 +107,9 @@ impl Screen {
     /// Screens everything of `item` that a model may read: every string and every property name, at any depth.
     pub fn item(&self, kind: Kind, item: &Value) -> Verdict {
         let mut found = Found::default();
-        let walked = surface::walk(item, &mut Vec::new(), &mut |path, field| self.field(kind, path, field, &mut found));
+        let walked = surface::walk(item, &mut Vec::new(), &mut |path, field| {
+            self.field(kind, path, field, &mut found)
+        });
         if walked.is_err() {
             found.add(id::TOO_DEEP, Severity::High, "", "nested deeper than anybody looks");
         }
@@ -182,7 +186,10 @@ impl Screen {
         let tokens = self.lexicon.tokens(text);
         let sentences = Sentences::new(&self.grammar, &tokens);
         if tokens.len() > 1 {
-            for (rule, severity, pattern) in &self.patterns {
+            let concepts = sentences.concepts();
+            for (rule, severity, pattern) in
+                self.patterns.iter().filter(|(_, _, pattern)| pattern.opens(concepts))
+            {
                 let Some(matched) = pattern.find(&self.grammar, &sentences) else { continue };
                 let (from, to) = (tokens[matched.first].start as usize, tokens[matched.last].end as usize);
                 let severity = weighed(*severity, matched.standing);
@@ -191,17 +198,27 @@ impl Screen {
         } else if let Some(token) = tokens.first()
             && token.concepts & lexicon::SECRET_PATH != 0
         {
-            found.add("secret-path", Severity::Low, &surface::written(path), &excerpt(reading, 0, text.len()));
+            found.add(
+                "secret-path",
+                Severity::Low,
+                &surface::written(path),
+                &excerpt(reading, 0, text.len()),
+            );
         }
         for (marker, compiled) in MARKERS.iter().zip(&self.markers) {
-            if !marker.needs.iter().any(|needed| text.contains(needed)) {
+            if !marker.needs.iter().all(|group| group.iter().any(|needed| text.contains(needed))) {
                 continue;
             }
             let Some(compiled) = compiled.get_or_init(|| Regex::new(marker.pattern).ok()) else { continue };
             if let Some(seen) = compiled.find(text) {
                 let standing = sentences.standing_at(seen.start());
                 let severity = weighed(marker.severity, standing);
-                found.add(marker.id, severity, &surface::written(path), &excerpt(reading, seen.start(), seen.end()));
+                found.add(
+                    marker.id,
+                    severity,
+                    &surface::written(path),
+                    &excerpt(reading, seen.start(), seen.end()),
+                );
             }
         }
         if let Some((from, to)) = skeleton::find(&self.lexicon, text) {
@@ -312,7 +329,8 @@ fn windows(text: &str) -> impl Iterator<Item = &str> {
 
 /// The rules as a table in Markdown: what `docs/screen.md` holds between its marks.
 pub fn rules_in_markdown() -> String {
-    let mut table = String::from("| rule | severity | words in | why | found in | not in |\n|---|---|---|---|---|---|\n");
+    let mut table =
+        String::from("| rule | severity | words in | why | found in | not in |\n|---|---|---|---|---|---|\n");
     let cell = |text: &str| Cow::from(text.replace('|', "\\|").replace('<', "&lt;").replace('\n', " "));
     let mut row = |id: &str, severity: Severity, languages: &str, why: &str, hit: &str, near: &str| {
         let severity = match severity {
@@ -320,7 +338,12 @@ pub fn rules_in_markdown() -> String {
             Severity::Medium => "medium",
             Severity::Low => "low",
         };
-        table.push_str(&format!("| `{id}` | {severity} | {languages} | {} | {} | {} |\n", cell(why), cell(hit), cell(near)));
+        table.push_str(&format!(
+            "| `{id}` | {severity} | {languages} | {} | {} | {} |\n",
+            cell(why),
+            cell(hit),
+            cell(near)
+        ));
     };
     for rule in RULES {
         let severity = match (rule.high, rule.medium) {

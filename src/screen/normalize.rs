@@ -13,13 +13,16 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::alphabet;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
 /// How often an encoding inside an encoding is followed.
 const MAX_LAYERS: u8 = 3;
+
+/// So many letters, or bytes in hex, one by one in a row are a way of writing.
+const SHORT_WORDS: usize = 8;
 
 /// Fewer encoded characters than these do not make a sentence.
 const MIN_ENCODED: usize = 24;
@@ -63,12 +66,21 @@ struct Readings<'t> {
 impl<'t> Readings<'t> {
     fn read(&mut self, text: Cow<'t, str>, how: &'static str, layer: u8) {
         let mut inner: Vec<(String, &'static str)> = Vec::new();
+        let looks = Looks::of(&text);
         if layer < MAX_LAYERS {
-            inner.extend(unescape(&text).map(|plain| (plain, "written in escapes")));
-            inner.extend(encoded_runs(&text));
-            inner.extend(spelled_out(&text).map(|plain| (plain, "spelled out")));
+            // One escape alone spells no word, and `&amp;` or `%20` are in every other document.
+            if looks.escapes >= 2 {
+                inner.extend(unescape(&text).map(|plain| (plain, "written in escapes")));
+            }
+            if looks.longest_run >= MIN_ENCODED {
+                inner.extend(encoded_runs(&text));
+            }
+            if looks.short_words >= SHORT_WORDS {
+                inner.extend(hex_pairs(&text).map(|plain| (plain, "decoded from hex")));
+                inner.extend(spelled_out(&text).map(|plain| (plain, "spelled out")));
+            }
         }
-        if text.bytes().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~')) {
+        if looks.plain {
             self.out.push(Reading { text, how });
         } else {
             let invisible = Invisible::of(&text);
@@ -84,6 +96,42 @@ impl<'t> Readings<'t> {
         for (text, how) in inner {
             self.read(Cow::Owned(text), how, layer + 1);
         }
+    }
+}
+
+/// What one pass over a text's bytes tells about it, so that most texts are spared all others.
+#[derive(Default)]
+struct Looks {
+    /// Printable ASCII and white space.
+    plain: bool,
+    /// How many characters may begin an escape.
+    escapes: usize,
+    /// The longest run of characters that base64 or hex is written in.
+    longest_run: usize,
+    /// The most words in a row of at most four bytes: one letter of any script, or a byte in hex.
+    short_words: usize,
+}
+
+impl Looks {
+    fn of(text: &str) -> Self {
+        let mut looks = Self { plain: true, ..Self::default() };
+        let (mut run, mut word, mut short) = (0, 0, 0);
+        for b in text.bytes() {
+            let in_run = b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_');
+            run = if in_run { run + 1 } else { 0 };
+            looks.longest_run = looks.longest_run.max(run);
+            looks.escapes += usize::from(matches!(b, b'&' | b'%' | b'\\'));
+            if matches!(b, b' ' | b'\t' | b'\n' | b'\r') {
+                short = if word > 4 { 0 } else { short + usize::from(word > 0) };
+                looks.short_words = looks.short_words.max(short);
+                word = 0;
+            } else {
+                word += 1;
+                looks.plain &= matches!(b, b' '..=b'~');
+            }
+        }
+        looks.short_words = looks.short_words.max(short + usize::from(word > 0 && word <= 4));
+        looks
     }
 }
 
@@ -192,9 +240,7 @@ fn is_invisible(c: char) -> bool {
 /// NFKC with marks stripped and look-alikes folded; invisible characters deleted, or `instead` put in their place.
 pub(super) fn fold(text: &str, instead: Option<char>) -> String {
     let mut out = String::with_capacity(text.len());
-    let visible = text.chars().filter_map(|c| {
-        if is_invisible(c) { instead } else { Some(c) }
-    });
+    let visible = text.chars().filter_map(|c| if is_invisible(c) { instead } else { Some(c) });
     let mut word = String::new();
     for c in visible.nfkd().filter(|c| !is_combining_mark(*c)) {
         let c = enclosed_letter(c).unwrap_or(c);
@@ -244,13 +290,15 @@ fn fold_word(word: &mut String, out: &mut String) {
 
 /// Latin letters as they come out of NFKD: ASCII, and the phonetic and small capital ones.
 fn is_latin(c: char) -> bool {
-    c.is_ascii_alphabetic() || matches!(c, '\u{250}'..='\u{2AF}' | '\u{1D00}'..='\u{1D7F}' | '\u{A720}'..='\u{A7FF}')
+    c.is_ascii_alphabetic()
+        || matches!(c, '\u{250}'..='\u{2AF}' | '\u{1D00}'..='\u{1D7F}' | '\u{A720}'..='\u{A7FF}')
 }
 
 /// Letters in squares and circles, and the letters flags are made of, which NFKC leaves alone.
 fn enclosed_letter(c: char) -> Option<char> {
     let n = c as u32;
-    let start = [0x1F130, 0x1F150, 0x1F170, 0x1F1E6].into_iter().find(|start| (*start..*start + 26).contains(&n))?;
+    let start =
+        [0x1F130, 0x1F150, 0x1F170, 0x1F1E6].into_iter().find(|start| (*start..*start + 26).contains(&n))?;
     char::from_u32(u32::from(b'A') + n - start)
 }
 
@@ -314,15 +362,6 @@ fn resembling(c: char) -> Option<char> {
 
 /// The text with HTML entities, percent-escapes and backslash escapes resolved; `None` where there are none.
 fn unescape(text: &str) -> Option<String> {
-    // At least two escapes: one alone spells no word, and `&amp;` or `%20` are in every other document.
-    let likely = text.matches("&#").count()
-        + text.matches("\\u").count()
-        + text.matches("\\x").count()
-        + text.matches('%').count()
-        + text.matches(';').count().min(text.matches('&').count());
-    if likely < 2 {
-        return None;
-    }
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     let mut changed = 0;
@@ -405,27 +444,43 @@ fn encoded_runs(text: &str) -> Vec<(String, &'static str)> {
             found.extend(decoded.map(|t| (t, "decoded from base64")));
         }
     }
-    // Hex is also written a byte at a time.
-    let pairs: Vec<&str> = text.split_ascii_whitespace().collect();
-    for group in pairs.chunk_by(|a, b| is_hex_pair(a) && is_hex_pair(b)) {
-        if group.len() * 2 >= MIN_ENCODED {
-            let digits: String = group.iter().map(|pair| pair.trim_start_matches("0x")).collect();
-            found.extend(hex::decode(digits).ok().and_then(prose).map(|t| (t, "decoded from hex")));
-        }
-    }
     found
+}
+
+/// The text of hex that is written a byte at a time: `69 67 6e`, `0x69 0x67`.
+fn hex_pairs(text: &str) -> Option<String> {
+    let digits_of = |word: &str| {
+        let digits = word.trim_end_matches(',');
+        let digits = digits.strip_prefix("0x").unwrap_or(digits);
+        (digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_hexdigit())).then(|| digits.to_owned())
+    };
+    let mut decoded = String::new();
+    let mut digits = String::new();
+    for word in text.split_ascii_whitespace().map(Some).chain([None]) {
+        if let Some(pair) = word.and_then(digits_of) {
+            digits.push_str(&pair);
+            continue;
+        }
+        if digits.len() >= MIN_ENCODED
+            && let Some(plain) = hex::decode(&digits).ok().and_then(prose)
+        {
+            decoded.push_str(&plain);
+            decoded.push('\n');
+        }
+        digits.clear();
+    }
+    (!decoded.is_empty()).then_some(decoded)
 }
 
 /// The text with letters that stand alone joined, where there are many in a row: `r e a d   t h i s` is `read this`.
 fn spelled_out(text: &str) -> Option<String> {
-    const MANY: usize = 8;
     let alone = |word: &&str| word.chars().nth(1).is_none() && word.chars().all(char::is_alphanumeric);
     let words: Vec<&str> = text.split([' ', '\t', '\n']).collect();
     let mut run = 0;
     // Two spaces in a row leave an empty word between: the gap between two words that are spelled out.
     if !words.iter().any(|word| {
         run = if word.is_empty() || alone(word) { run + usize::from(!word.is_empty()) } else { 0 };
-        run >= MANY
+        run >= SHORT_WORDS
     }) {
         return None;
     }
@@ -440,11 +495,6 @@ fn spelled_out(text: &str) -> Option<String> {
         last_alone = this_alone;
     }
     Some(plain)
-}
-
-fn is_hex_pair(word: &str) -> bool {
-    let digits = word.trim_start_matches("0x");
-    digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// Decodes what looks like base64: an ordinary long word or path is told apart by its letters' case.
@@ -514,7 +564,18 @@ mod tests {
 
     #[test]
     fn folds_what_looks_like_latin() {
-        for text in ["іgnоrе", "ｉｇｎｏｒｅ", "𝐢𝐠𝐧𝐨𝐫𝐞", "ɪɢɴᴏʀᴇ", "ígnóré", "ιgnοre", "🅸🅶🅽🅾🆁🅴", "ⓘⓖⓝⓞⓡⓔ", "ignоге", "i\u{332}g\u{332}nore"] {
+        for text in [
+            "іgnоrе",
+            "ｉｇｎｏｒｅ",
+            "𝐢𝐠𝐧𝐨𝐫𝐞",
+            "ɪɢɴᴏʀᴇ",
+            "ígnóré",
+            "ιgnοre",
+            "🅸🅶🅽🅾🆁🅴",
+            "ⓘⓖⓝⓞⓡⓔ",
+            "ignоге",
+            "i\u{332}g\u{332}nore",
+        ] {
             assert!(read_as(text, "ignore"));
         }
     }
@@ -527,7 +588,8 @@ mod tests {
 
     #[test]
     fn decodes_tag_text_and_leaves_flags_alone() {
-        let hidden: String = "ignore this".chars().filter_map(|c| char::from_u32(0xE0000 + c as u32)).collect();
+        let hidden: String =
+            "ignore this".chars().filter_map(|c| char::from_u32(0xE0000 + c as u32)).collect();
         assert!(read_as(&format!("Adds.{hidden}"), "ignore this"));
         assert_eq!(readings(&hidden).1[0], Trick::TagText);
         let wales = "\u{1F3F4}\u{E0067}\u{E0062}\u{E0077}\u{E006C}\u{E0073}\u{E007F}";
@@ -559,7 +621,11 @@ mod tests {
 
     #[test]
     fn does_not_decode_what_is_no_text() {
-        for text in ["sha512-9dP0fQ3JpN2r5lKz1mXw8bVt6cYh4uGe7iOo0sRaDkFjLqWvTnUyExZgMHBPCSIA", "IdentifiersInCamelCaseAreLong", "100% of &nbsp; the %d items"] {
+        for text in [
+            "sha512-9dP0fQ3JpN2r5lKz1mXw8bVt6cYh4uGe7iOo0sRaDkFjLqWvTnUyExZgMHBPCSIA",
+            "IdentifiersInCamelCaseAreLong",
+            "100% of &nbsp; the %d items",
+        ] {
             assert_eq!(reads(text).len(), 1, "{text}");
         }
     }

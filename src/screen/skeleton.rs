@@ -51,11 +51,13 @@ fn is_plain(lexicon: &Lexicon, text: &str, start: usize, end: usize) -> bool {
     // "reignore", "instructional": the letters are inside other words, and the command is an accident.
     let inside = start.checked_sub(1).is_some_and(|before| is_letter(bytes.get(before)));
     let Some(spelled) = text.get(start..end) else { return true };
-    let words = || spelled.split(|c: char| !c.is_ascii_alphabetic() && c != '\'').filter(|word| !word.is_empty());
+    let words =
+        || spelled.split(|c: char| !c.is_ascii_alphabetic() && c != '\'').filter(|word| !word.is_empty());
     let known = |word: &str| lexicon.knows(&word.to_ascii_lowercase().replace('\'', ""));
     // The last word may go on past the match ("instruction|s").
     let count = words().count();
-    let all_known = words().enumerate().all(|(n, word)| known(word) || (n + 1 == count && is_letter(bytes.get(end))));
+    let all_known =
+        words().enumerate().all(|(n, word)| known(word) || (n + 1 == count && is_letter(bytes.get(end))));
     // Hyphens and underscores in place of spaces make one word of a sentence.
     let joined = spelled.contains(['_', '-', '+', '/']) || count < 2;
     inside || (all_known && !joined)
@@ -85,7 +87,11 @@ mod tests {
 
     #[test]
     fn leaves_plain_words_to_the_other_rules() {
-        for text in ["Scans for 'ignore previous instructions'.", "ignore previous instructional videos", "foreignore"] {
+        for text in [
+            "Scans for 'ignore previous instructions'.",
+            "ignore previous instructional videos",
+            "foreignore",
+        ] {
             assert!(!finds(text), "{text}");
         }
     }

@@ -44,7 +44,8 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Strict> {
     let text = std::str::from_utf8(bytes).map_err(|e| Strict::Syntax(Shown::new(&e.to_string())))?;
     let fault = Fault::default();
     let mut json = serde_json::Deserializer::from_str(text);
-    let parsed = Node { fault: &fault, depth: 0 }.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
+    let parsed =
+        Node { fault: &fault, depth: 0 }.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
     parsed.map_err(|e| match fault.take() {
         Some(found) => found,
         None if e.to_string().starts_with("recursion limit exceeded") => Strict::TooDeep,

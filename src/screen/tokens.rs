@@ -7,6 +7,7 @@
 //! Invariants: one pass over the text; a token without concepts is still there, since rules count gaps.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::lexicon::{self, CONCEPTS};
 use super::normalize::fold;
@@ -15,7 +16,8 @@ use super::normalize::fold;
 pub(super) type Concepts = u128;
 
 /// Words whose full stop ends no sentence.
-const ABBREVIATIONS: &[&str] = &["e.g", "i.e", "E.g", "I.e", "etc", "vs", "cf", "ej", "p.ej", "incl", "approx"];
+const ABBREVIATIONS: &[&str] =
+    &["e.g", "i.e", "E.g", "I.e", "etc", "vs", "cf", "ej", "p.ej", "incl", "approx"];
 
 /// The longest word of a script without spaces that the lexicon holds, in characters.
 const LONGEST_UNSPACED: usize = 8;
@@ -40,14 +42,39 @@ pub(super) struct Token {
     pub(super) joined: bool,
 }
 
+/// A map whose keys are ours alone: nobody can fill it with collisions, so a plain hash will do.
+type Map<K, V> = HashMap<K, V, BuildHasherDefault<Fnv>>;
+
+/// FNV-1a, 64 bits.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xCBF2_9CE4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        // The map takes its bucket from the low bits and its tag from the high ones.
+        self.0 ^ (self.0 >> 29)
+    }
+}
+
 /// Words and phrases, compiled.
 #[derive(Debug)]
 pub(super) struct Lexicon {
-    words: HashMap<String, Word>,
+    words: Map<String, Word>,
     /// By their first three characters.
-    prefixes: HashMap<String, Vec<(String, Concepts)>>,
+    prefixes: Map<String, Vec<(String, Concepts)>>,
     /// By their first word; longest first.
-    phrases: HashMap<u32, Vec<(Vec<u32>, Concepts)>>,
+    phrases: Map<u32, Vec<(Vec<u32>, Concepts)>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +90,7 @@ pub(super) fn concept(name: &str) -> Concepts {
 
 impl Lexicon {
     pub(super) fn new() -> Self {
-        let mut built = Self { words: HashMap::new(), prefixes: HashMap::new(), phrases: HashMap::new() };
+        let mut built = Self { words: Map::default(), prefixes: Map::default(), phrases: Map::default() };
         for (name, _language, entries) in lexicon::ROWS {
             let bit = concept(name);
             for entry in entries.split_whitespace() {
@@ -112,7 +139,10 @@ impl Lexicon {
     fn by_prefix(&self, text: &str) -> Concepts {
         let Some((at, c)) = text.char_indices().nth(2) else { return 0 };
         let Some(prefixes) = self.prefixes.get(&text[..at + c.len_utf8()]) else { return 0 };
-        prefixes.iter().filter(|(prefix, _)| text.starts_with(prefix.as_str())).fold(0, |all, (_, bit)| all | bit)
+        prefixes
+            .iter()
+            .filter(|(prefix, _)| text.starts_with(prefix.as_str()))
+            .fold(0, |all, (_, bit)| all | bit)
     }
 
     fn look_up(&self, text: &str) -> Word {
@@ -134,7 +164,8 @@ impl Lexicon {
         }
         if concepts == 0 {
             // Spanish joins pronouns to the verb: pásame, enviárselo.
-            const PRONOUNS: &[&str] = &["selo", "sela", "melo", "mela", "me", "le", "les", "lo", "la", "los", "las", "nos"];
+            const PRONOUNS: &[&str] =
+                &["selo", "sela", "melo", "mela", "me", "le", "les", "lo", "la", "los", "las", "nos"];
             for pronoun in PRONOUNS {
                 if let Some(verb) = text.strip_suffix(pronoun)
                     && verb.len() >= 4
@@ -149,8 +180,15 @@ impl Lexicon {
 
     /// The tokens of a reading, in order.
     pub(super) fn tokens(&self, text: &str) -> Vec<Token> {
-        let mut reader =
-            Reader { lexicon: self, text, out: Vec::with_capacity(text.len() / 6), quote: None, pause: false, sentence: 0, since_stop: 0 };
+        let mut reader = Reader {
+            lexicon: self,
+            text,
+            out: Vec::with_capacity(text.len() / 6),
+            quote: None,
+            pause: false,
+            sentence: 0,
+            since_stop: 0,
+        };
         reader.run();
         let mut tokens = reader.out;
         self.join_phrases(&mut tokens);
@@ -287,7 +325,9 @@ impl Reader<'_, '_> {
                 self.word(start, at, pause, scratch);
             }
             pause = !matches!(c, '-' | '_' | '/' | '*' | '+');
-            if matches!(c, '.' | '!' | '?' | ';') && self.text[at + c.len_utf8()..].starts_with(['\n', '"', '\'', ')']) {
+            if matches!(c, '.' | '!' | '?' | ';')
+                && self.text[at + c.len_utf8()..].starts_with(['\n', '"', '\'', ')'])
+            {
                 self.end_sentence();
             }
             if matches!(c, '"' | '`') {
@@ -342,7 +382,12 @@ impl Reader<'_, '_> {
                 .last();
             if let Some((end, word)) = known {
                 if let Some(from) = unknown.take() {
-                    self.push(start + from, start + at, Word { id: u32::MAX, concepts: 0 }, pause && from == 0);
+                    self.push(
+                        start + from,
+                        start + at,
+                        Word { id: u32::MAX, concepts: 0 },
+                        pause && from == 0,
+                    );
                 }
                 self.push(start + at, start + end, word, pause && at == 0);
                 at = end;
@@ -352,7 +397,12 @@ impl Reader<'_, '_> {
             }
         }
         if let Some(from) = unknown {
-            self.push(start + from, start + run.len(), Word { id: u32::MAX, concepts: 0 }, pause && from == 0);
+            self.push(
+                start + from,
+                start + run.len(),
+                Word { id: u32::MAX, concepts: 0 },
+                pause && from == 0,
+            );
         }
     }
 
@@ -387,7 +437,8 @@ impl Lexicon {
             if let Some((rest, concepts)) = found {
                 let parts = &tokens[read..=read + rest.len()];
                 token.end = parts[rest.len()].end;
-                token.concepts = concepts | (parts.iter().fold(0, |all, t| all | t.concepts) & !(lexicon::FILLER | lexicon::NOT));
+                token.concepts = concepts
+                    | (parts.iter().fold(0, |all, t| all | t.concepts) & !(lexicon::FILLER | lexicon::NOT));
                 token.joined = true;
                 read += rest.len();
             }
@@ -428,7 +479,9 @@ fn special(body: &str) -> Option<Concepts> {
         return Some(lexicon::ADDRESS);
     }
     match body.split_once('@') {
-        Some((name, host)) if !name.is_empty() && host.contains('.') && !name.contains('/') => Some(lexicon::ADDRESS),
+        Some((name, host)) if !name.is_empty() && host.contains('.') && !name.contains('/') => {
+            Some(lexicon::ADDRESS)
+        }
         _ => None,
     }
 }
@@ -439,7 +492,11 @@ mod tests {
 
     fn words(text: &str) -> Vec<(String, Token)> {
         let lexicon = Lexicon::new();
-        lexicon.tokens(text).into_iter().map(|t| (text[t.start as usize..t.end as usize].to_owned(), t)).collect()
+        lexicon
+            .tokens(text)
+            .into_iter()
+            .map(|t| (text[t.start as usize..t.end as usize].to_owned(), t))
+            .collect()
     }
 
     fn spelled(text: &str) -> Vec<String> {

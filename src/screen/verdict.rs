@@ -146,7 +146,8 @@ mod tests {
     use super::*;
 
     fn verdict(hits: &[(&'static str, Severity)]) -> Verdict {
-        let hits = hits.iter().map(|(rule, severity)| Hit::new(rule, *severity, "description", "x")).collect();
+        let hits =
+            hits.iter().map(|(rule, severity)| Hit::new(rule, *severity, "description", "x")).collect();
         Verdict::from_hits(Kind::Tool, hits)
     }
 
@@ -160,7 +161,9 @@ mod tests {
     #[test]
     fn two_medium_rules_refuse_and_one_rule_twice_does_not() {
         assert!(verdict(&[("a", Severity::Medium), ("b", Severity::Medium)]).refuses());
-        assert!(!verdict(&[("a", Severity::Medium), ("a", Severity::Medium), ("b", Severity::Low)]).refuses());
+        assert!(
+            !verdict(&[("a", Severity::Medium), ("a", Severity::Medium), ("b", Severity::Low)]).refuses()
+        );
     }
 
     #[test]

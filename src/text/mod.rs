@@ -57,7 +57,8 @@ impl Shown {
     /// A carriage return alone ends a line too: on a terminal it would go back and paint over it. A final line
     /// break adds no empty line.
     pub fn lines(text: &str) -> Vec<Self> {
-        let text = if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
+        let text =
+            if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
         let breaks = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
         let mut lines: Vec<Self> = text.split(breaks).map(Self::new).collect();
         if text.ends_with(breaks) || text.is_empty() {
@@ -168,7 +169,8 @@ mod tests {
 
     #[test]
     fn removes_what_reorders_or_hides() {
-        for c in ['\u{202E}', '\u{2066}', '\u{200F}', '\u{61C}', '\u{200B}', '\u{AD}', '\u{2060}', '\u{FEFF}'] {
+        for c in ['\u{202E}', '\u{2066}', '\u{200F}', '\u{61C}', '\u{200B}', '\u{AD}', '\u{2060}', '\u{FEFF}']
+        {
             assert_eq!(drawn(&format!("a{c}b")), "ab", "{:x}", c as u32);
         }
         assert_eq!(drawn("a\u{FFF9}b\u{FFFB}\u{E0069}\u{E007F}c"), "abc");
@@ -176,7 +178,9 @@ mod tests {
 
     #[test]
     fn keeps_what_scripts_need() {
-        for text in ["שלום", "مرحبا", "می\u{200C}خواهم", "👩\u{200D}💻", "❤\u{FE0F}", "e\u{301}", "ệ", "เป็นที่", "नमस्ते"] {
+        for text in
+            ["שלום", "مرحبا", "می\u{200C}خواهم", "👩\u{200D}💻", "❤\u{FE0F}", "e\u{301}", "ệ", "เป็นที่", "नमस्ते"]
+        {
             assert_eq!(drawn(text), text);
         }
     }
