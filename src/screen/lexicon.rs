@@ -129,7 +129,10 @@ pub(super) const CONCEPTS: &[&str] = &[
     "SEE",
     "UNTRUSTED",
     "DOOM",
-    "BAD", "YOU_ARE", "SAYS", "DISOBEY",
+    "BAD",
+    "YOU_ARE",
+    "SAYS",
+    "DISOBEY",
 ];
 
 /// Words that may stand between the words of a pattern.

@@ -10,7 +10,8 @@
 //! Invariants: no backtracking. Per pattern and position one state is kept per element, the one with the most gap
 //! left, which decides whatever any other would; so the work is linear in the words.
 
-use super::tokens::{Concepts, Token, concept};
+use super::dictionary::{Concepts, concept};
+use super::tokens::Token;
 
 /// How many words that are no fillers may stand between two elements, where the pattern does not say.
 const GAP: u8 = 1;
