@@ -129,6 +129,10 @@ pub(super) const CONCEPTS: &[&str] = &[
     "SEE",
     "UNTRUSTED",
     "DOOM",
+    "BAD",
+    "YOU_ARE",
+    "SAYS",
+    "DISOBEY",
 ];
 
 /// Words that may stand between the words of a pattern.
@@ -254,7 +258,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("IN", "pt", "no na em como"),
     ("ALL", "en", "all every everything any each entire whole full complete"),
     ("ALL", "es", "todo toda todos todas cada cualquier entera entero completa completo completas"),
-    ("IT", "en", "it them they this that him her why"),
+    ("IT", "en", "it them they this that him her why bring_it_up bring_this_up"),
     ("IT", "es", "lo los las esto ello ejecutalo ejecutala siguelo siguela pasalo pasalos envialo envialos incluyelo"),
     ("ONLY", "en", "only solely exclusively"),
     ("CAN", "en", "can may could if optional optionally lets allows allow enables able useful supports"),
@@ -326,9 +330,9 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("OVERRIDE_LAST", "de", "ignorieren vergessen missachten"),
     ("OVERRIDE_LAST", "zh", "无效 作废 忽略 无视"),
     ("PRIOR", "en", "previous prior above earlier preceding foregoing before past previously prior_to_this initial
-        aforementioned former above-mentioned so_far until_now up_to_now existing original"),
+        aforementioned former above-mentioned so_far until_now up_to_now existing original the_above all_above everything_above all_of_the_above"),
     ("PRIOR", "es", "anterior anteriores previa previas previo previos precedente precedentes antes arriba inicial iniciales
-        pasadas hasta_ahora anteriormente previamente de_arriba"),
+        pasadas hasta_ahora anteriormente previamente de_arriba lo_anterior todo_lo_anterior"),
     ("PRIOR", "fr", "precedent precedents precedente precedentes anterieur anterieure anterieurs anterieures ci-dessus
         initiales"),
     ("PRIOR", "de", "vorherig* vorige* bisherig* obig* vorangegangen* fruhere* vorher zuvor ursprunglich*"),
@@ -378,8 +382,8 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("LIMITS", "it", "regole contesto restrizioni limiti messaggi"),
     ("LIMITS", "ru", "правила ограничени* контекст"),
     ("LIMITS", "zh", "限制 约束 上下文 政策"),
-    ("EVERYTHING", "en", "everything anything whatever all what all_of_it"),
-    ("EVERYTHING", "es", "todo cuanto todo_lo lo_que"),
+    ("EVERYTHING", "en", "everything anything whatever all what all_of_it the_above all_above everything_above all_of_the_above"),
+    ("EVERYTHING", "es", "todo cuanto todo_lo lo_que lo_anterior todo_lo_anterior"),
     ("EVERYTHING", "de", "alles"),
     ("EVERYTHING", "fr", "tout"),
     ("EVERYTHING", "pt", "tudo"),
@@ -388,9 +392,9 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("EVERYTHING", "zh", "一切 所有 全部"),
     ("TOLD", "en", "you_were_told you_have_been_told you_were_given you_have_been_given youve_been_told told_you
         you_were_instructed i_said you_know you_learned was_said has_been_said you_were_taught came_before
-        came_earlier youve_been_given comes_before it_said you_read said_before"),
+        came_earlier youve_been_given comes_before it_said you_read said_before you_were_configured you_are_configured_with you_have_been_configured you_were_programmed you_were_trained you_were_set_up you_run_under"),
     ("TOLD", "es", "te_dijeron te_han_dicho le_han_dicho se_te_dijo te_dije te_ha_dicho has_leido te_indicaron se_te_indico
-        te_hayan_dicho se_dijo"),
+        te_hayan_dicho se_dijo te_configuraron te_programaron te_entrenaron"),
     ("ORIGINAL", "en", "original initial default first real core base built_in underlying existing"),
     ("ORIGINAL", "es", "original originales inicial iniciales por_defecto"),
     ("SYSTEM", "en", "system developer operator systems developers"),
@@ -411,7 +415,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("YOU", "es", "tu usted"),
     ("YOU", "zh", "你 您"),
     ("LEAD", "zh", "请 請 并 然后 必须 现在"),
-    ("USER", "en", "user users user's humans human customer victim owner operator person them anyone client's end_user people"),
+    ("USER", "en", "user users user's humans human customer victim owner operator person them anyone client's end_user people let_the_user_know let_them_know let_anyone_know let_the_user_see"),
     ("USER", "es", "usuario usuarios usuaria persona humano cliente nadie"),
     ("USER", "fr", "utilisateur utilisateurs"),
     ("USER", "de", "benutzer nutzer nutzers benutzers anwender"),
@@ -439,7 +443,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
 
     // Becoming somebody else.
     ("YOU_ARE_NOW", "en", "you_are_now youre_now you_will_now you_are_no_longer youre_no_longer you_have_become you_now_are
-        you_shall_now_be you_have_now_become you_now_operate you_now_act you_have_been_upgraded_to"),
+        you_shall_now_be you_have_now_become you_now_operate you_now_act you_have_been_upgraded_to you_have_been_reprogrammed you_have_been_updated you_have_been_reset"),
     ("YOU_ARE_NOW", "es", "ahora_eres eres_ahora ahora_es_usted ya_no_eres a_partir_de_ahora_eres has_sido_liberado ahora_seras
         ahora_actuas ahora_actuaras te_has_convertido_en desde_ahora_eres pasas_a_ser"),
     ("YOU_ARE_NOW", "fr", "tu_es_maintenant vous_etes_maintenant tu_es_desormais vous_etes_desormais"),
@@ -460,7 +464,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("FROM_NOW_ON", "it", "d'ora_in_poi da_ora_in_poi da_adesso"),
     ("FROM_NOW_ON", "zh", "从现在起 从现在开始 從現在開始 今后"),
     ("UNBOUND", "en", "dan unrestricted jailbroken jailbreak uncensored unfiltered developer_mode god_mode dev_mode admin_mode
-        debug_mode_enabled do_anything_now unshackled maintenance_mode root_mode sudo_mode unbound evil amoral
+        debug_mode_enabled do_anything_now unshackled maintenance_mode root_mode sudo_mode unbound amoral
         administrator_mode free_from no_longer_bound not_bound unrestrained override_mode super_user superuser
         no_restrictions without_restrictions no_limits without_limits devmode unlimited_ai no_rules"),
     ("UNBOUND", "es", "modo_desarrollador modo_dios modo_administrador sin_restricciones sin_limites sin_filtros sin_censura
@@ -469,9 +473,9 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("UNBOUND", "de", "entwicklermodus uneingeschrankt* ohne_einschrankungen"),
     ("UNBOUND", "pt", "modo_desenvolvedor sem_restricoes sem_limites"),
     ("ACT_AS", "en", "act behave respond pretend roleplay role-play operate simulate play enter activate switch become
-        function answer assume adopt enable imagine you_are you_will_be you_will_act speak engage"),
+        function answer assume adopt enable imagine you_are you_will_be you_will_act speak engage as_if as_though"),
     ("ACT_AS", "es", "actua actuar actue comportate finge fingir responde responder simula entra entrar activa activar opera
-        conviertete asume interpreta imagina eres seras habilita"),
+        conviertete asume interpreta imagina eres seras habilita haz_como_si haga_como_si"),
 
     // Giving away.
     ("REVEAL", "en", "reveal show print output repeat display leak disclose dump expose recite return include paste echo
@@ -596,7 +600,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     // Hiding it.
     ("TELL", "en", "tell mention inform warn disclose reveal say acknowledge admit let_on discuss explain
         telling mentioning informing notifying alerting warning disclosing revealing report advise announce
-        bring_up refer_to describe talk_about speak_of indicate hint reference confirm_to telling_them"),
+        bring_up refer_to describe talk_about speak_of indicate hint reference confirm_to telling_them let_the_user_know let_them_know let_anyone_know let_the_user_see bring_it_up bring_this_up"),
     ("TELL", "es", "digas decir diga decirle decirselo le_digas mencionar menciones mencione mencionarlo informar informes
         informe informarle avisar avises avise avisarle revelar reveles revele reveles_nada comentar
         comentes cuentes contar cuente advertir alertes alertar expliques explicar se_lo_digas menciona hables"),
@@ -629,7 +633,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("UNAWARE", "en", "knowledge knowing awareness noticing aware notice knows know realizing being_aware
         telling informing notifying alerting mentioning disclosing letting"),
     ("UNAWARE", "es", "sepa saberlo se_entere entere conocimiento darse_cuenta se_de_cuenta note decirselo avisarle
-        informarle informar avisar decirle mencionarlo decir"),
+        informarle informar avisar decirle mencionarlo decir saber sabe"),
     ("UNAWARE", "fr", "sache savoir"),
     ("UNAWARE", "de", "wissen wissens"),
 
@@ -825,8 +829,8 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("NO_LONGER", "es", "ya_no no_tienes_que no_hace_falta_que no_necesitas no_estas_obligado no_debes"),
     ("ALSO", "en", "also additionally as_well furthermore moreover in_addition"),
     ("ALSO", "es", "tambien ademas asimismo adicionalmente"),
-    ("PRIVATE", "en", "private personal home confidential configuration hidden sensitive internal inbox mailbox"),
-    ("PRIVATE", "es", "privado privada privados privadas personal personales confidencial confidenciales sensibles buzon"),
+    ("PRIVATE", "en", "private personal home confidential configuration hidden sensitive internal inbox mailbox browser"),
+    ("PRIVATE", "es", "privado privada privados privadas personal personales confidencial confidenciales sensibles buzon navegador"),
     ("BETWEEN_US", "en", "between_us between_you_and_me to_yourself to_ourselves"),
     ("BETWEEN_US", "es", "entre_nosotros para_ti entre_tu_y_yo"),
     ("ABOUT", "en", "about of that what"),
@@ -851,6 +855,14 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
         response responses issue retrieved_content fetched content body output"),
     ("UNTRUSTED", "es", "pagina paginas correo correos sitio comentario comentarios mensaje mensajes resultado resultados respuesta
         contenido web"),
+    ("BAD", "en", "malicious compromised broken unsafe untrustworthy insecure outdated incomplete incorrect unreliable infected"),
+    ("BAD", "es", "maliciosa maliciosas comprometida comprometidas insegura inseguras rota incompletos incorrecta poco_fiable"),
+    ("YOU_ARE", "en", "you_are youre you_will_be"),
+    ("YOU_ARE", "es", "eres seras"),
+    ("SAYS", "en", "asked asks says said wants wanted requested typed tells told wrote writes has_asked have_said has_said"),
+    ("SAYS", "es", "pide pidio dice dijo quiere escribe escribio solicita ha_dicho ha_pedido"),
+    ("DISOBEY", "en", "do_not_obey dont_obey disobey never_obey stop_obeying do_not_listen_to stop_listening_to do_not_follow never_follow"),
+    ("DISOBEY", "es", "no_obedezcas no_obedezca desobedece no_sigas no_hagas_caso"),
     ("NOTIFY", "en", "notify alert notified"),
     ("NOTIFY", "es", "notificar notifiques notifique notifica"),
     ("USERS", "en", "users humans members customers owners people"),

@@ -10,7 +10,8 @@
 //! Invariants: no backtracking. Per pattern and position one state is kept per element, the one with the most gap
 //! left, which decides whatever any other would; so the work is linear in the words.
 
-use super::tokens::{Concepts, Token, concept};
+use super::dictionary::{Concepts, concept};
+use super::tokens::Token;
 
 /// How many words that are no fillers may stand between two elements, where the pattern does not say.
 const GAP: u8 = 1;
@@ -21,6 +22,8 @@ pub(super) const MAX_ELEMENTS: usize = 8;
 /// A pattern, compiled.
 #[derive(Debug)]
 pub(super) struct Pattern {
+    /// Concepts of which a text must hold one each, the rarest first: what most texts fail at.
+    gate: [Concepts; 3],
     elements: Vec<Element>,
     command: bool,
     denial_matters: bool,
@@ -130,6 +133,11 @@ impl<'t> Sentences<'t> {
         Self { tokens, spans, all }
     }
 
+    /// Everything the text speaks of.
+    pub(super) fn concepts(&self) -> Concepts {
+        self.all
+    }
+
     /// How something that is no match of words stands, by where it begins in the reading.
     pub(super) fn standing_at(&self, byte: usize) -> Standing {
         let at = self.tokens.partition_point(|token| token.end as usize <= byte);
@@ -145,6 +153,7 @@ impl Pattern {
     /// Compiles a pattern; an element that names no concept matches nothing.
     pub(super) fn new(written: &str) -> Self {
         let mut pattern = Self {
+            gate: [Concepts::MAX; 3],
             elements: Vec::new(),
             command: false,
             denial_matters: true,
@@ -176,6 +185,15 @@ impl Pattern {
                 gap = GAP;
             }
         }
+        let elements = pattern.elements.iter().filter(|e| !e.optional).map(|e| e.any_of);
+        let mut asked: Vec<Concepts> = elements
+            .chain(pattern.in_sentence.iter().copied())
+            .chain(pattern.in_text.iter().copied())
+            .collect();
+        asked.sort_by_key(|concepts| concepts.count_ones());
+        for (gate, concepts) in pattern.gate.iter_mut().zip(asked) {
+            *gate = concepts;
+        }
         pattern
     }
 
@@ -197,11 +215,16 @@ impl Pattern {
             && !compiled.elements[compiled.elements.len() - 1].optional
     }
 
+    /// Whether a text that speaks of `concepts` is worth a look.
+    pub(super) fn opens(&self, concepts: Concepts) -> bool {
+        self.gate.iter().all(|any| any & concepts != 0)
+    }
+
     /// The weightiest match in a reading, the first of its kind.
     pub(super) fn find(&self, grammar: &Grammar, text: &Sentences<'_>) -> Option<Match> {
         let speaks_of =
             |concepts: Concepts, wanted: &[Concepts]| wanted.iter().all(|any| any & concepts != 0);
-        if !self.could_match(text.all) || !speaks_of(text.all, &self.in_text) {
+        if !self.opens(text.all) || !speaks_of(text.all, &self.in_text) {
             return None;
         }
         let mut best: Option<Match> = None;
