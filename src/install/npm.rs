@@ -214,7 +214,7 @@ fn compare(lock: &Lock, laid: &[u8]) -> Result<(), InstallError> {
     for (path, package) in &laid.packages {
         let same = known.get(path.as_str()).is_some_and(|entry| {
             package.version.as_deref() == Some(entry.version())
-                && package.integrity == entry.integrity().map(ToString::to_string)
+                && package.integrity == entry.integrity().map(|integrity| integrity.to_string())
         });
         if !same {
             return Err(unread(path.clone()));
