@@ -125,8 +125,10 @@ fn narrate(out: &Out, host: &Host, pin: &Pin, event: &Event) {
     match event {
         Event::Refused { kind, name: item, verdict } => {
             let rules: Vec<&str> = verdict.hits().iter().map(|hit| hit.rule()).collect();
+            // a server's instructions, and what it says of itself, have no name
+            let item = if item.is_empty() { String::new() } else { format!(" `{item}`") };
             out.warn(format!(
-                "{name}: the {} `{item}` was refused by the screen ({}); `pinfold tools {name}` shows why",
+                "{name}: refused by the screen, and withheld: {}{item} ({}); `pinfold tools {name}` shows why",
                 word(*kind),
                 rules.join(", ")
             ));
@@ -136,7 +138,8 @@ fn narrate(out: &Out, host: &Host, pin: &Pin, event: &Event) {
             }
         }
         Event::Held { kind, name: item } => {
-            out.warn(format!("{name}: the {} `{item}` is held back", word(*kind)))
+            let item = if item.is_empty() { String::new() } else { format!(" `{item}`") };
+            out.warn(format!("{name}: held back: {}{item}", word(*kind)))
         }
         Event::CallRefused { name: item, .. } => {
             out.warn(format!("{name}: a call of `{item}` was refused; `pinfold tools {name}` shows why"));
@@ -147,17 +150,16 @@ fn narrate(out: &Out, host: &Host, pin: &Pin, event: &Event) {
         Event::Unusable { .. } => {
             out.warn(format!("{name}: an item without a usable name was left out of a list"))
         }
-        Event::LookUpFailed { .. } => {
-            out.warn(format!("{name}: its list could not be read to check a call; the call was refused"))
-        }
+        Event::LookUpFailed { .. } => out
+            .warn(format!("{name}: its list could not be read to check a call by, so the call was refused")),
         Event::Denied(denied) => {
-            out.warn(format!("{name}: it asked for {}, which the plan does not allow", denied.what()))
+            out.warn(format!("{name}: it asked for {}, which no caged server is given", denied.what()))
         }
         Event::OpenerTimedOut => {
             out.warn(format!("{name}: no answer to the opener in {} s", OPENER.as_secs()))
         }
         Event::Noise(line) => out.warn(format!("{name}: not a message, left out of its output: {line}")),
-        Event::Dropped(why) => out.warn(format!("{name}: a message was dropped ({why:?})")),
+        Event::Dropped(why) => out.warn(format!("{name}: a message was dropped: {why}")),
     }
 }
 

@@ -104,15 +104,19 @@ pub enum Event {
 }
 
 /// Why a message was dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Dropped {
     /// It cannot be read in one way only.
+    #[error("{0}")]
     Malformed(Flaw),
     /// It answers nothing that is open: never asked, answered already, or given up.
+    #[error("it answers nothing that was asked")]
     Unasked,
     /// A request of the server's where only the client may ask.
+    #[error("a server sends no requests in this version of MCP")]
     WrongDirection,
     /// It cannot be screened and nobody waits for it.
+    #[error("it cannot be screened")]
     Unscreened,
 }
 
