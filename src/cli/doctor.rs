@@ -156,7 +156,7 @@ impl Findings {
             },
         );
         out.line("");
-        out.line("every server runs under:");
+        out.line("every server runs under (with these limits unless its plan has others):");
         for setting in profile().rows() {
             out.line(format!("  {:38} {:44} {}", setting.setting, setting.value, setting.why));
         }

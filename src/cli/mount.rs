@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::host::Host;
-use super::out::Out;
+use super::out::{Out, counted};
 use super::prepare::{PlanOptions, Prepared, prepare, prepare_again};
 use super::{start, trial, unmount};
 use crate::cage::image::Image;
@@ -279,9 +279,8 @@ fn report(out: &Out, pin: &Pin, surveys: &[Survey]) {
     }
     out.line(format!("mounted {} as {}", pin.plan().release().id(), pin.name()));
     if !surveys.is_empty() {
-        let counts = [(Kind::Tool, "tools"), (Kind::Prompt, "prompts"), (Kind::Resource, "resources")];
-        let counts: Vec<String> =
-            counts.iter().map(|(kind, word)| format!("{} {word}", of(*kind).count())).collect();
+        let counts = [Kind::Tool, Kind::Prompt, Kind::Resource];
+        let counts: Vec<String> = counts.iter().map(|kind| counted(of(*kind).count(), word(*kind))).collect();
         out.line(format!("it offers {}; `pinfold tools {}` lists them", counts.join(", "), pin.name()));
     }
     for name in refused {
@@ -292,5 +291,9 @@ fn report(out: &Out, pin: &Pin, surveys: &[Survey]) {
     let snippet = json!({"mcpServers": {pin.name().as_str(): entry}});
     for line in serde_json::to_string_pretty(&snippet).unwrap_or_default().lines() {
         out.line(format!("  {line}"));
+    }
+    let credentials: Vec<_> = pin.plan().credentials().iter().map(ToString::to_string).collect();
+    if !credentials.is_empty() {
+        out.line(format!("and beside `args` an `env` that sets {}", credentials.join(", ")));
     }
 }

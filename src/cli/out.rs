@@ -179,6 +179,11 @@ impl Progress for Out {
     }
 }
 
+/// So many of a thing, in words.
+pub fn counted(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A line of a server's standard error, for its client's log. Free-standing, since the ear outlives any borrow.
 pub fn server_line(line: &Shown) {
     write(io::stderr(), &format!("{line}\n"));

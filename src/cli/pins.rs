@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::host::Host;
-use super::out::Out;
+use super::out::{Out, counted};
 use super::{list, start};
 use crate::failure::{Code, Failure};
 use crate::pin::LocalFacts;
@@ -62,7 +62,7 @@ fn show(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     row("name", pin.name().to_string());
     row("package", plan.release().id());
     row("hash", plan.release().integrity().to_string());
-    row("tree", format!("{} packages, {}", pin.lock().entries().len(), plan.tree_digest()));
+    row("tree", format!("{}, {}", counted(pin.lock().entries().len(), "package"), plan.tree_digest()));
     row(
         "runtime",
         format!("{} {} ({})", plan.runtime().name(), plan.runtime().version(), plan.runtime().recipe()),
@@ -72,7 +72,7 @@ fn show(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     row("agreed", format!("{} by {} to {}", consent.at(), consent.how().name(), plan.digest()));
     match pin.surface() {
         Some(surface) => {
-            row("surface", format!("{} items", surface.items().len()));
+            row("surface", counted(surface.items().len(), "item"));
             for (key, digest) in surface.items() {
                 out.line(format!("{:12} {} {}", "", digest.short(12), key));
             }

@@ -125,7 +125,11 @@ fn no_image(pin: &Pin) -> Failure {
         Code::NotMounted,
         format!("{} is not installed on this host", pin.name()),
         "its sealed image is not in the container engine; it was removed there, or the engine is another",
-        format!("run `pinfold mount {}` to install the pinned bytes again", pin.plan().release().id()),
+        format!(
+            "mount it again as it was mounted (`pinfold show {}` shows with what): `pinfold mount {} …`",
+            pin.name(),
+            pin.plan().release().id()
+        ),
     )
 }
 

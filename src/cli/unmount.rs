@@ -28,8 +28,9 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     if out.is_json() {
         out.document(&json!({"name": pin.name(), "images": removed}));
     } else {
-        let image = if removed == 0 { "; its image serves another mount" } else { " and its image" };
-        out.line(format!("unmounted {}: its pin{image} is gone", pin.name()));
+        // none: it serves another mount, or was gone already
+        let gone = if removed == 0 { "its pin is gone" } else { "its pin and its image are gone" };
+        out.line(format!("unmounted {}: {gone}", pin.name()));
     }
     Ok(ExitCode::SUCCESS)
 }
