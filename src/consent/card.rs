@@ -7,7 +7,8 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::layout::{Layout, Palette, Voice, shell_word};
+use super::command::command_for;
+use super::layout::{Layout, Palette, Voice};
 use crate::plan::{Argument, Exactly, Facts, Lock, Origin, Plan};
 
 /// Days a version is called new for: most bad releases are found and withdrawn within days.
@@ -258,7 +259,7 @@ impl<'a> Card<'a> {
         card.heading("");
         card.field("Digest", &ours(plan.digest().to_string()));
         card.heading("A yes without a terminal:");
-        card.copied(&format!("pinfold mount {} --consent {}", shell_word(&release.id()), plan.digest()));
+        card.copied(&command_for(plan, "mount", &["--consent", &plan.digest().to_string()]));
         card.finish()
     }
 

@@ -8,6 +8,7 @@
 //! is no yes to whatever comes; a [`Consent`] cannot be cloned, read from a file or made elsewhere.
 
 mod card;
+mod command;
 mod console;
 mod kept;
 mod layout;
@@ -141,7 +142,9 @@ impl From<How> for Ending {
 #[error("{name} was not consented to")]
 pub struct NotConsented {
     name: crate::plan::LocalName,
-    spec: String,
+    show: String,
+    mount: String,
+    with_digest: String,
     plan: Digest,
     ending: Ending,
     given: Option<Digest>,
@@ -149,8 +152,16 @@ pub struct NotConsented {
 
 impl NotConsented {
     fn of(plan: &Plan, ending: Ending) -> Self {
-        let (name, spec) = (plan.name().clone(), layout::shell_word(&plan.release().id()));
-        Self { name, spec, plan: plan.digest(), ending, given: None }
+        let digest = plan.digest().to_string();
+        Self {
+            name: plan.name().clone(),
+            show: command::command_for(plan, "show", &[]),
+            mount: command::command_for(plan, "mount", &[]),
+            with_digest: command::command_for(plan, "mount", &["--consent", &digest]),
+            plan: plan.digest(),
+            ending,
+            given: None,
+        }
     }
 
     /// Which of the noes it was.
@@ -175,14 +186,12 @@ impl From<NotConsented> for Failure {
             Ending::Refused | Ending::TypedYes | Ending::Digest => "the answer was not `yes`".to_owned(),
         };
         let hint = match no.ending {
-            Ending::DigestsOff => format!("run pinfold mount {} in a terminal", no.spec),
-            Ending::OtherDigest => {
-                format!("read what would run now: pinfold show {}; what was shown is kept for a day", no.spec)
-            }
-            _ => format!(
-                "run it in a terminal, or read pinfold show {0}, then pinfold mount {0} --consent {1}",
-                no.spec, no.plan
+            Ending::DigestsOff => format!("in a terminal, run `{}`", no.mount),
+            Ending::OtherDigest => format!(
+                "every option is part of a plan, and what was shown is kept for a day; read what would run now with `{}`",
+                no.show
             ),
+            _ => format!("run it in a terminal; or read `{}`, then run `{}`", no.show, no.with_digest),
         };
         Failure::new(code, no.to_string(), why, hint)
     }

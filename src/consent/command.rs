@@ -1,0 +1,79 @@
+//! Which command, typed again, means this very plan?
+//!
+//! A yes by digest is a yes to the whole plan, options included, and a command line without them draws another. So
+//! whoever tells a person what to type tells all of it.
+
+use super::layout::shell_word;
+use crate::plan::{Limits, LocalName, Plan};
+
+const MIB: u64 = 1024 * 1024;
+
+/// A command line for `command` (`show`, `mount`) that draws this plan, as one types it in a shell.
+pub(super) fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
+    let release = plan.release();
+    let mut words = vec!["pinfold".to_owned(), command.to_owned(), release.id()];
+    let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+
+    // the name that comes of itself is not worth a word
+    if LocalName::derive(plan.source(), release.package().as_str(), |_| None) != *plan.name() {
+        option("name", plan.name().to_string());
+    }
+    for name in plan.credentials() {
+        option("env", name.to_string());
+    }
+    for (name, value) in plan.env() {
+        option("env", format!("{name}={}", value.as_str()));
+    }
+    for rule in plan.egress() {
+        option("egress", rule.to_string());
+    }
+    let (limits, usual) = (plan.limits(), Limits::default());
+    if limits.memory() != usual.memory() {
+        let mebibytes = limits.memory().is_multiple_of(MIB).then(|| format!("{}m", limits.memory() / MIB));
+        option("memory", mebibytes.unwrap_or_else(|| limits.memory().to_string()));
+    }
+    if limits.milli_cpus() != usual.milli_cpus() {
+        let cpus = format!("{}.{:03}", limits.milli_cpus() / 1000, limits.milli_cpus() % 1000);
+        option("cpus", cpus.trim_end_matches('0').trim_end_matches('.').to_owned());
+    }
+    if limits.pids() != usual.pids() {
+        option("pids", limits.pids().to_string());
+    }
+    words.extend(last.iter().map(ToString::to_string));
+    if !plan.arguments().is_empty() {
+        words.push("--".to_owned());
+        words.extend(plan.arguments().iter().map(|argument| argument.as_str().to_owned()));
+    }
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::{draft, lock, plan};
+    use crate::plan::{Draft, LimitsAsked};
+
+    #[test]
+    fn a_plan_without_options_is_typed_without_any() {
+        let id = plan().release().id();
+        assert_eq!(command_for(&plan(), "show", &[]), format!("pinfold show {id}"));
+    }
+
+    #[test]
+    fn everything_that_was_asked_for_is_typed_again() {
+        let lock = lock();
+        let limits = LimitsAsked::default().memory("256m").unwrap().cpus("0.5").unwrap().pids(99).unwrap();
+        let plan = Plan::draw(Draft {
+            name: "mine".parse().unwrap(),
+            arguments: vec!["--x".into(), "a b".into(), "it's".into()],
+            env: vec!["TOKEN".parse().unwrap(), "MODE=a b".parse().unwrap()],
+            egress: vec!["*.example.com".parse().unwrap()],
+            limits: limits.or(&LimitsAsked::default()),
+            ..draft(&lock)
+        })
+        .unwrap();
+        let (id, typed) = (plan.release().id(), command_for(&plan, "mount", &["--consent", "D"]));
+        let expected = r"--name mine --env TOKEN --env 'MODE=a b' --egress '*.example.com:443' --memory 256m --cpus 0.5 --pids 99 --consent D -- --x 'a b' 'it'\''s'";
+        assert_eq!(typed, format!("pinfold mount {id} {expected}"));
+    }
+}
