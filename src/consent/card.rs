@@ -227,10 +227,8 @@ impl<'a> Card<'a> {
         let off = "off; no package asks for one".to_owned();
         card.field("Scripts", &if scripts.is_empty() { ours(off) } else { scripts });
 
-        let command = plan.argv().iter().map(Argument::to_string).collect::<Vec<_>>().join(" ");
-        let mut command = ours(command);
-        command.extend(self.notes_of(&["shell-like-argument"]));
-        card.field("Command", &command);
+        card.words("Command", &plan.argv().iter().map(Argument::to_string).collect::<Vec<_>>());
+        self.told(&mut card, "", &["shell-like-argument"]);
         for name in plan.credentials() {
             card.field("Secret", &[(Voice::Notice, name.to_string())]);
         }
@@ -259,10 +257,8 @@ impl<'a> Card<'a> {
 
         card.heading("");
         card.field("Digest", &ours(plan.digest().to_string()));
-        card.field(
-            "Or by",
-            &ours(format!("pinfold mount {} --consent {}", shell_word(&release.id()), plan.digest())),
-        );
+        card.heading("A yes without a terminal:");
+        card.copied(&format!("pinfold mount {} --consent {}", shell_word(&release.id()), plan.digest()));
         card.finish()
     }
 

@@ -90,6 +90,33 @@ impl Layout {
         self.out.push('\n');
     }
 
+    /// A line to be copied: never broken by us, since a terminal's own break copies as none. Our words only.
+    pub(super) fn copied(&mut self, text: &str) {
+        self.out.push_str(&Shown::new(text).to_string());
+        self.out.push('\n');
+    }
+
+    /// A field of words whose ends matter: on one line if they fit, else one a line, and where even a word is
+    /// broken, the rest of it set in. Broken anywhere, so that a space at the end of a line can be counted.
+    pub(super) fn words(&mut self, label: &'static str, words: &[String]) {
+        let joined = words.join(" ");
+        let room = self.width - self.indent;
+        if columns_in(&joined) <= room {
+            return self.field(label, &[(Voice::Ours, joined)]);
+        }
+        let lines: Vec<_> = words
+            .iter()
+            .flat_map(|word| {
+                let (first, rest) = split_at_columns(word, room);
+                let rest = rest.then(|| broken_anywhere(&word[first.len()..], room - UNDER));
+                let rest = rest.into_iter().flatten().map(|line| format!("{:UNDER$}{line}", ""));
+                std::iter::once(first.to_owned()).chain(rest)
+            })
+            .map(|line| (Voice::Ours, line))
+            .collect();
+        self.field(label, &lines);
+    }
+
     /// A field: its label, once, and its values, each from a line of its own.
     pub(super) fn field(&mut self, label: &'static str, values: &[(Voice, String)]) {
         let mut label = Some(label);
@@ -141,6 +168,29 @@ fn broken(text: &str, width: usize) -> Vec<String> {
     }
     lines.push(line);
     lines
+}
+
+fn broken_anywhere(mut text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    while !text.is_empty() {
+        let (line, _) = split_at_columns(text, width);
+        lines.push(line.to_owned());
+        text = &text[line.len()..];
+    }
+    lines
+}
+
+/// As much of the text as has at most `width` columns, and whether there is more. At least one character, so
+/// that whoever repeats this comes to an end; no character is wider than the narrowest line.
+fn split_at_columns(text: &str, width: usize) -> (&str, bool) {
+    let mut columns = 0;
+    for (at, c) in text.char_indices() {
+        columns += columns_of(c);
+        if columns > width && at > 0 {
+            return (&text[..at], true);
+        }
+    }
+    (text, false)
 }
 
 fn columns_in(text: &str) -> usize {
@@ -196,6 +246,21 @@ mod tests {
     fn quotes_a_word_for_a_shell() {
         assert_eq!(shell_word("npm:@a/b@1.0.0"), "npm:@a/b@1.0.0");
         assert_eq!(shell_word("path:/it's here"), r"'path:/it'\''s here'");
+    }
+
+    #[test]
+    fn words_stay_apart_however_narrow_it_is() {
+        let drawn = |words: &[&str]| {
+            let mut layout = Layout::new(24, Palette::Plain);
+            layout.words("Command", &words.iter().map(ToString::to_string).collect::<Vec<_>>());
+            layout.finish()
+        };
+        assert_eq!(drawn(&["node", "x.js"]), "Command\n  node x.js\n");
+        assert_eq!(
+            drawn(&["node", &"x".repeat(44)]),
+            format!("Command\n  node\n  {0}xx\n    {0}\n    xx\n", "x".repeat(20))
+        );
+        assert_ne!(drawn(&["a".repeat(22).as_str(), "b"]), drawn(&[&format!("{}b", "a".repeat(22))]));
     }
 
     proptest! {

@@ -41,6 +41,16 @@ pub enum How {
     Digest,
 }
 
+impl How {
+    /// As a person reads it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Digest => "digest",
+        }
+    }
+}
+
 /// A yes to one plan. The proof that a pin needs.
 ///
 /// ```compile_fail

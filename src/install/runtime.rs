@@ -115,7 +115,7 @@ pub struct Runtime {
 
 impl Runtime {
     /// The image.
-    pub(super) fn image(&self) -> &ImageId {
+    pub fn image(&self) -> &ImageId {
         &self.image
     }
 

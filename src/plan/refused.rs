@@ -10,6 +10,19 @@ use crate::digest::Digest;
 use crate::failure::{Code, Failure};
 use crate::text::Shown;
 
+macro_rules! by_way_of_plan {
+    ($($part:ty),*) => {
+        $(impl From<$part> for Failure {
+            fn from(error: $part) -> Self {
+                PlanRefused::from(error).into()
+            }
+        })*
+    };
+}
+
+// a part that is refused before there is a plan reads the same as one refused with it
+by_way_of_plan!(NameRefused, EnvRefused, LimitRefused, NotAWayOut);
+
 /// A plan that is refused, or cannot be read back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanRefused {

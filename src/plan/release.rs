@@ -11,6 +11,7 @@ use base64::Engine as _;
 use serde::{Deserialize, Serialize};
 
 use super::refused::PlanRefused;
+use crate::source::Release;
 use crate::text::Shown;
 
 /// Where packages of one kind come from, and how they are installed.
@@ -110,12 +111,30 @@ pub struct Released {
 }
 
 impl Released {
+    /// What a plan says of a release that was found.
+    ///
+    /// # Errors
+    /// As for any part of a plan: a path that is relative or cannot be drawn.
+    pub fn of(release: &Release) -> Result<Self, PlanRefused> {
+        let origin = match release.path() {
+            None => Origin::Registry,
+            Some(path) => Origin::Path(path.to_owned()),
+        };
+        let (name, version) = (release.name().as_str(), release.version().to_string());
+        Self::npm(name, &version, &release.integrity().to_string(), origin)
+    }
+
     /// An npm package: its full name, its exact version, the hash of its archive.
     ///
     /// # Errors
     /// [`PlanRefused`] for a name outside npm's grammar, a version that is a range or a tag, a hash other than
     /// one sha512, or a path that is relative or cannot be drawn.
-    pub fn npm(package: &str, version: &str, integrity: &str, origin: Origin) -> Result<Self, PlanRefused> {
+    pub(crate) fn npm(
+        package: &str,
+        version: &str,
+        integrity: &str,
+        origin: Origin,
+    ) -> Result<Self, PlanRefused> {
         if !is_npm_name(package) || package.starts_with('-') || package.contains("/-") {
             return Err(PlanRefused::PackageName(Shown::new(package)));
         }

@@ -4,7 +4,7 @@
 //! server shows depends on the client's capabilities and the era, so a surface is several surveys merged: every item
 //! seen counts, and one that differs between two surveys is volatile.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
@@ -146,7 +146,7 @@ impl Survey {
 
     /// What several surveys show together.
     pub fn merge(surveys: &[Survey]) -> Surface {
-        let mut seen: BTreeMap<(Kind, String), Vec<Item>> = BTreeMap::new();
+        let mut seen: HashMap<(Kind, String), Vec<Item>> = HashMap::new();
         let mut order = Vec::new();
         for survey in surveys {
             for item in survey.instructions.iter().chain(&survey.items) {

@@ -70,6 +70,18 @@ pub enum Wanted {
     Range(Range),
 }
 
+impl Wanted {
+    /// Whether an exact version may stand for what was wanted. A tag says nothing of versions: any may.
+    pub fn admits(&self, version: &semver::Version) -> bool {
+        let Ok(exact) = version.to_string().parse::<NpmVersion>() else { return false };
+        match self {
+            Self::Version(wanted) => *wanted == exact,
+            Self::Tag(_) => true,
+            Self::Range(range) => range.holds(&exact),
+        }
+    }
+}
+
 /// A dist-tag's name: a letter, then letters, digits, `-`, `_` and `.`, and nothing that reads as a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tag(String);

@@ -19,6 +19,7 @@ pub use config::{Config, ConsentBy};
 pub use home::{Home, HomeId};
 pub use launch::{Launch, LaunchId};
 pub use lock::FileLock;
+pub(crate) use private::TEMPORARY;
 pub use private::{ensure_private_dir, list_private, read_private, remove_private, write_private};
 pub use seal::{Seal, SealKey};
 

@@ -1,0 +1,149 @@
+//! `pinfold call`: one call from the shell, as an AI client would make it.
+//!
+//! Through the same session an AI client gets, so a tool that is refused there is refused here.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::host::Host;
+use super::out::Out;
+use super::{start, trial};
+use crate::failure::{Code, Failure};
+use crate::pin::Pin;
+use crate::proxy::{self, Era, Peer, PeerError, Policy, ScreenOnly, ServerEnd, Streams};
+use crate::text::Shown;
+
+/// How long the tool may take. Longer than any client waits.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Bytes between the two ends of the session, each way.
+const BUFFER: usize = 256 * 1024;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The mounted server's name
+    name: String,
+    /// The tool
+    tool: String,
+    /// Its arguments, a JSON object
+    #[arg(value_name = "JSON", default_value = "{}")]
+    arguments: String,
+}
+
+pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+    let arguments = read(&args.arguments)?;
+    let pin = start::pin(host, &args.name)?;
+    host.sweep().await?;
+    for era in Era::ALL {
+        match call(host, out, &pin, era, &args.tool, &arguments).await? {
+            Called::Result(result) => return Ok(report(out, &result)),
+            Called::OtherEra => {}
+        }
+    }
+    Err(trial::no_era(pin.name()))
+}
+
+fn read(text: &str) -> Result<Value, Failure> {
+    let refused = |why: &dyn std::fmt::Display| {
+        Failure::new(
+            Code::Usage,
+            "the tool's arguments are not a JSON object",
+            why,
+            "write them like '{\"message\":\"hello\"}', in single quotes for the shell",
+        )
+    };
+    let value = crate::screen::strict::parse(text.as_bytes()).map_err(|error| refused(&error))?;
+    if value.is_object() { Ok(value) } else { Err(refused(&"it is some other kind of JSON value")) }
+}
+
+enum Called {
+    Result(Value),
+    OtherEra,
+}
+
+async fn call(
+    host: &Host,
+    out: &Out,
+    pin: &Pin,
+    era: Era,
+    tool: &str,
+    arguments: &Value,
+) -> Result<Called, Failure> {
+    let verbose = out.is_verbose();
+    let listen = move |line: &Shown| {
+        if verbose {
+            super::out::server_line(line);
+        }
+    };
+    let live = start::start_mounted(host, pin, "call", listen).await?;
+    let (input, output, mut handle, words, egress, cage) = live.split();
+    let (ours, theirs) = tokio::io::duplex(BUFFER);
+    let (from_client, to_client) = tokio::io::split(theirs);
+    let (reader, writer) = tokio::io::split(ours);
+    let streams = Streams { from_client, to_client, from_server: output, to_server: input };
+    let policy = Policy {
+        server: pin.name().to_string(),
+        sampling: false,
+        elicitation: false,
+        opener_timeout: PATIENCE,
+        gatekeeper: Arc::new(ScreenOnly),
+    };
+    let (tell, _told) = mpsc::channel(1);
+    let ended = {
+        let words = words.clone();
+        async move { ServerEnd { how: start::in_words(handle.exit().await), last_words: words.lines().await } }
+    };
+    let asking = async {
+        let (mut peer, _) = Peer::open(reader, writer, era, era.narrowest(), PATIENCE).await?;
+        peer.request("tools/call", json!({"name": tool, "arguments": arguments})).await
+    };
+    let asked = tokio::select! {
+        asked = asking => asked,
+        _ = proxy::session(streams, policy, tell, ended) => Err(PeerError::Ended { method: "tools/call".into() }),
+    };
+    super::run::report_denied(out, pin, &egress);
+    let outcome = match asked {
+        Ok(result) => Ok(Called::Result(result)),
+        Err(error) if error.is_other_era() => Ok(Called::OtherEra),
+        Err(error @ PeerError::Refused { .. }) => Err(Failure::new(
+            Code::CallFailed,
+            format!("{} did not run {}", pin.name(), Shown::new(tool)),
+            error,
+            format!("`pinfold tools {}` lists its tools and what the screen says", pin.name()),
+        )),
+        Err(error) => {
+            let what = format!("{} failed during the call", pin.name());
+            Err(start::failed(pin.name(), what, error, &words).await)
+        }
+    };
+    cage.end().await?;
+    outcome
+}
+
+/// The result as it came; its texts alone for a person.
+fn report(out: &Out, result: &Value) -> ExitCode {
+    if out.is_json() {
+        out.document(result);
+    } else {
+        let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        for block in blocks {
+            match block.get("text").and_then(Value::as_str) {
+                Some(text) => Shown::lines(text).iter().for_each(|line| out.line(line)),
+                None => out.line(format!(
+                    "({} content; `--json` shows it)",
+                    block.get("type").and_then(Value::as_str).unwrap_or("unknown")
+                )),
+            }
+        }
+        if blocks.is_empty() {
+            out.note("the tool returned no content; `--json` shows the whole result");
+        }
+    }
+    if result.get("isError") == Some(&Value::Bool(true)) {
+        return ExitCode::from(Code::CallFailed.exit());
+    }
+    ExitCode::SUCCESS
+}

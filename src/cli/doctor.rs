@@ -1,0 +1,170 @@
+//! `pinfold doctor`: what does this host enforce, and what is missing?
+//!
+//! Not from what the engine claims alone: a cage is opened, and init reports from inside.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::host::Host;
+use super::out::Out;
+use crate::cage::Cage;
+use crate::cage::egress::Egress;
+use crate::cage::engine::{About, Labels};
+use crate::cage::profile::Profile;
+use crate::failure::Failure;
+use crate::install::runtime::{self, Recipe, Runtime};
+use crate::plan::{LimitsAsked, User};
+use crate::text::Shown;
+
+/// What the cage does not do, for whoever reads the report.
+const NOT_PROMISED: [&str; 3] = [
+    "a flaw in the kernel or the engine: a runtime such as gVisor (runsc) or Kata narrows it",
+    "words that no rule of the screen knows: it is a filter, the cage is the boundary",
+    "a host that you opened with --egress being used badly",
+];
+
+pub async fn run(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+    let mut findings =
+        Findings { engine: None, runtime: None, cage: None, registry: None, failures: Vec::new() };
+    match host.engine().await {
+        Ok(engine) => match engine.about().await {
+            Ok(about) => findings.engine = Some(about),
+            Err(error) => findings.failures.push(error.into()),
+        },
+        Err(failure) => findings.failures.push(failure),
+    }
+    if findings.engine.is_some() {
+        host.sweep().await?;
+        match runtime::find(host.engine().await?.as_ref(), &Recipe::node()).await {
+            Ok(runtime) => findings.runtime = runtime,
+            Err(error) => findings.failures.push(error.into()),
+        }
+    }
+    if let Some(runtime) = &findings.runtime {
+        match try_cage(host, runtime).await {
+            Ok(()) => findings.cage = Some(true),
+            Err(failure) => {
+                findings.cage = Some(false);
+                findings.failures.push(failure);
+            }
+        }
+        match host.registries(runtime) {
+            Ok(registries) => {
+                let main = registries.main();
+                findings.registry = Some(format!("{main} (from {})", main.found()));
+            }
+            Err(failure) => findings.failures.push(failure),
+        }
+    }
+    if out.is_json() {
+        out.document(&findings.document(host))
+    } else {
+        findings.draw(host, out)
+    }
+    match findings.failures.into_iter().next() {
+        Some(failure) => Err(failure),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Opens a run cage of the runtime image: init's report is compared with the profile on the way.
+async fn try_cage(host: &Host, runtime: &Runtime) -> Result<(), Failure> {
+    let gate = Arc::new(Egress::none(host.resolver()));
+    let cage =
+        Cage::open(host.engine().await?, runtime.image().clone(), profile(), Labels::new(), gate).await?;
+    Ok(cage.end().await?)
+}
+
+fn profile() -> Profile {
+    Profile::run(LimitsAsked::default().or(&LimitsAsked::default()), User::NOBODY)
+}
+
+struct Findings {
+    engine: Option<About>,
+    runtime: Option<Runtime>,
+    cage: Option<bool>,
+    registry: Option<String>,
+    failures: Vec<Failure>,
+}
+
+impl Findings {
+    fn document(&self, host: &Host) -> Value {
+        let engine = self.engine.as_ref().map(|about| {
+            json!({
+                "name": about.name, "version": about.version, "api": about.api, "address": about.address,
+                "architecture": about.architecture, "runtimes": about.runtimes,
+                "default_runtime": about.default_runtime, "cgroups": about.cgroups, "security": about.security,
+            })
+        });
+        let runtime = self.runtime.as_ref().map(|runtime| {
+            json!({"name": runtime.name(), "version": runtime.version(), "recipe": runtime.recipe()})
+        });
+        json!({
+            "engine": engine,
+            "runtime": runtime,
+            "cage": self.cage,
+            "registry": self.registry,
+            "profile": profile().rows(),
+            "not_promised": NOT_PROMISED,
+            "state": host.home().state_dir().display().to_string(),
+            "problems": self.failures.iter().map(|f| json!({
+                "code": f.code().name(), "message": f.what().to_string(), "why": f.why().to_string(), "hint": f.hint().to_string(),
+            })).collect::<Vec<_>>(),
+        })
+    }
+
+    fn draw(&self, host: &Host, out: &Out) {
+        let row = |label: &str, value: String| out.line(format!("{label:16} {}", Shown::new(&value)));
+        match &self.engine {
+            Some(about) => {
+                row(
+                    "engine",
+                    format!("{} {} (API {}) at {}", about.name, about.version, about.api, about.address),
+                );
+                row(
+                    "",
+                    format!(
+                        "{}, control groups v{}, runtimes {}",
+                        about.architecture,
+                        about.cgroups,
+                        about.runtimes.join(", ")
+                    ),
+                );
+            }
+            None => row("engine", "none".into()),
+        }
+        match &self.runtime {
+            Some(runtime) => row(
+                "runtime image",
+                format!("{} {} ({})", runtime.name(), runtime.version(), runtime.recipe()),
+            ),
+            None => row("runtime image", "none yet; `pinfold images build node` makes it".into()),
+        }
+        row(
+            "npm registry",
+            self.registry.clone().unwrap_or_else(|| "not known before there is a runtime image".into()),
+        );
+        row("state", host.home().state_dir().display().to_string());
+        row(
+            "a cage",
+            match self.cage {
+                Some(true) => "opened, and its init saw what the profile says".into(),
+                Some(false) => "did not open as the profile says: see below".into(),
+                None => "not tried".into(),
+            },
+        );
+        out.line("");
+        out.line("every server runs under:");
+        for setting in profile().rows() {
+            out.line(format!("  {:38} {:44} {}", setting.setting, setting.value, setting.why));
+        }
+        out.line("");
+        out.line("not promised:");
+        for text in NOT_PROMISED {
+            out.line(format!("  {text}"));
+        }
+        out.line("");
+    }
+}

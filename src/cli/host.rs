@@ -1,0 +1,226 @@
+//! What does a command need of this machine, and who fetches it?
+//!
+//! The state directory, the engine, the runtime image, the registries: each looked up when a command first asks,
+//! so that `--help` works on a broken machine and `pins list` needs no engine.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::OnceCell;
+
+use super::out::Out;
+use crate::cage::docker::Docker;
+use crate::cage::engine::{Engine, Labels, label};
+use crate::cage::reaper;
+use crate::cage::server::Surroundings;
+use crate::failure::{Code, Failure};
+use crate::install::npm::Npm;
+use crate::install::runtime::{self, Artifact, Larder, Recipe, Runtime};
+use crate::net::{Client, Resolver};
+use crate::pin::Store;
+use crate::source::{NpmConfig, Registries, SourceError, Surroundings as NpmSurroundings, npm};
+use crate::state::{Config, Home, Launch};
+
+/// Where Linux distributions keep the certificates they trust, as one PEM file.
+const SYSTEM_ROOTS: [&str; 3] =
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
+
+/// This machine, as far as a command needs it.
+pub struct Host {
+    home: Home,
+    config: Config,
+    resolver: Resolver,
+    client: Client,
+    launch: OnceCell<Launch>,
+    engine: OnceCell<Arc<dyn Engine>>,
+}
+
+impl Host {
+    /// Opens the state directory and reads the configuration.
+    pub fn open() -> Result<Self, Failure> {
+        let home = Home::open()?;
+        let config = Config::load(&home)?;
+        let resolver = Resolver::system();
+        let client = Client::new(resolver.clone());
+        Ok(Self { home, config, resolver, client, launch: OnceCell::new(), engine: OnceCell::new() })
+    }
+
+    /// The state directory.
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// The user's configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Name look-ups.
+    pub fn resolver(&self) -> Resolver {
+        self.resolver.clone()
+    }
+
+    /// The HTTP client.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The user's own pin store.
+    pub fn store(&self) -> Result<Store, Failure> {
+        Ok(Store::open(&self.home)?)
+    }
+
+    /// The engine, found once. Everything it makes is marked as this launch's.
+    pub async fn engine(&self) -> Result<Arc<dyn Engine>, Failure> {
+        let found = self
+            .engine
+            .get_or_try_init(async || {
+                let launch = self.launch.get_or_try_init(async || Launch::begin(&self.home)).await?;
+                let marks = Labels::from([
+                    (label::STATE.into(), self.home.id()?.as_str().to_owned()),
+                    (label::LAUNCH.into(), launch.id().to_string()),
+                ]);
+                Ok::<_, Failure>(Arc::new(Docker::find(marks).await?) as Arc<dyn Engine>)
+            })
+            .await?;
+        Ok(Arc::clone(found))
+    }
+
+    /// This launch, if it has asked for the engine.
+    pub fn launch(&self) -> Option<&Launch> {
+        self.launch.get()
+    }
+
+    /// Removes what earlier launches left in the engine.
+    pub async fn sweep(&self) -> Result<usize, Failure> {
+        let swept = reaper::sweep(self.engine().await?.as_ref(), &self.home).await?;
+        Launch::sweep(&self.home)?;
+        Ok(swept)
+    }
+
+    /// The user's npm configuration.
+    pub fn npm_config(&self) -> Result<NpmConfig, Failure> {
+        let chosen = self.config.npm_registry().map(ToString::to_string);
+        Ok(NpmConfig::read(&NpmSurroundings::of_process(chosen))?)
+    }
+
+    /// The Node runtime image; made if this host has none.
+    pub async fn runtime(&self, out: &Out) -> Result<Runtime, Failure> {
+        let recipe = Recipe::node();
+        let engine = self.engine().await?;
+        if let Some(runtime) = runtime::find(engine.as_ref(), &recipe).await? {
+            return Ok(runtime);
+        }
+        out.note("the Node runtime image is not on this host yet; making it, once");
+        self.build_runtime(out).await
+    }
+
+    /// Makes the Node runtime image.
+    pub async fn build_runtime(&self, out: &Out) -> Result<Runtime, Failure> {
+        let registries = match self.npm_config()?.registries(None) {
+            Ok(registries) => registries,
+            // nobody set one, and there is no image yet to ask: npm on this host has the same one built in
+            Err(_) => self.npm_config()?.registries(own_npm_default().await.as_deref())?,
+        };
+        let larder = Registry { client: &self.client, registries: &registries };
+        Ok(runtime::build(self.engine().await?, &Recipe::node(), &larder, out).await?)
+    }
+
+    /// The registries to use, with this runtime's npm for a default.
+    pub fn registries(&self, runtime: &Runtime) -> Result<Registries, Failure> {
+        Ok(self.npm_config()?.registries(runtime.registry())?)
+    }
+
+    /// npm, in cages of this runtime.
+    pub async fn npm(&self, runtime: Runtime) -> Result<Npm, Failure> {
+        let registries = self.registries(&runtime)?;
+        Ok(Npm::new(self.engine().await?, runtime, registries, self.resolver(), roots()?))
+    }
+
+    /// What a server sees of this host.
+    pub fn surroundings(&self) -> Result<Surroundings, Failure> {
+        Ok(Surroundings { time_zone: time_zone(), language: language(), roots: roots()? })
+    }
+}
+
+/// The certificates this host trusts: what Node or OpenSSL are told of, else the system's.
+fn roots() -> Result<Option<Vec<u8>>, Failure> {
+    for name in ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"] {
+        let Some(path) = std::env::var_os(name).filter(|path| !path.is_empty()) else { continue };
+        let unreadable = |error: std::io::Error| {
+            Failure::new(
+                Code::Usage,
+                format!("{name} cannot be followed"),
+                format!("{}: {error}", Path::new(&path).display()),
+                format!("correct or unset {name}"),
+            )
+        };
+        return std::fs::read(&path).map(Some).map_err(unreadable);
+    }
+    Ok(SYSTEM_ROOTS.iter().find_map(|path| std::fs::read(path).ok()))
+}
+
+/// The time zone by name. Source: the forms of `/etc/localtime` and TZ in tzset(3).
+fn time_zone() -> Option<String> {
+    let plain = |zone: &String| {
+        !zone.is_empty()
+            && zone.len() <= 64
+            && zone.bytes().all(|b| b.is_ascii_alphanumeric() || b"_+-/,.:".contains(&b))
+    };
+    if let Ok(zone) = std::env::var("TZ") {
+        return Some(zone.trim_start_matches(':').to_owned()).filter(plain);
+    }
+    let link = std::fs::read_link("/etc/localtime").ok()?;
+    let (_, zone) = link.to_str()?.split_once("zoneinfo/")?;
+    Some(zone.to_owned()).filter(plain)
+}
+
+/// The user's language, where it is a plain locale name.
+fn language() -> Option<String> {
+    let value = std::env::var("LC_ALL").or_else(|_| std::env::var("LANG")).ok()?;
+    let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-@".contains(&b));
+    (plain && !value.is_empty() && value.len() <= 32).then_some(value)
+}
+
+/// The package index that npm on this host has built in; asked outside any project, without the user's settings.
+async fn own_npm_default() -> Option<String> {
+    let asked = tokio::process::Command::new("npm")
+        .args(["config", "get", "registry"])
+        .current_dir("/")
+        .stdin(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(std::time::Duration::from_secs(20), asked).await.ok()?.ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+/// A recipe's artifacts, from the user's registry.
+struct Registry<'a> {
+    client: &'a Client,
+    registries: &'a Registries,
+}
+
+impl Larder for Registry<'_> {
+    fn fetch<'a>(&'a self, artifact: &'a Artifact) -> BoxFuture<'a, Result<Vec<u8>, Failure>> {
+        async move {
+            let refused = |what: &str| {
+                Failure::new(
+                    Code::Other,
+                    "a recipe cannot be followed",
+                    what,
+                    "this is a fault of Pinfold's own; please report it",
+                )
+            };
+            let name = artifact.package.parse().map_err(|_| refused("a package's name"))?;
+            let version = artifact.version.parse().map_err(|_| refused("a version"))?;
+            let integrity = artifact.integrity.parse().map_err(|_| refused("an integrity"))?;
+            let fetched: Result<_, SourceError> =
+                npm::tarball(self.client, self.registries, &name, &version, integrity).await;
+            Ok(fetched?)
+        }
+        .boxed()
+    }
+}

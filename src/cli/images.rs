@@ -1,0 +1,97 @@
+//! `pinfold images`: what do servers run on?
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use serde_json::json;
+
+use super::host::Host;
+use super::out::Out;
+use crate::cage::engine::{Labels, label};
+use crate::failure::{Code, Failure};
+use crate::install::runtime::{self, Recipe};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Images>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Images {
+    /// The runtime images and sealed images on this host
+    List,
+    /// Make a runtime image
+    Build {
+        /// Which: `node`
+        runtime: String,
+    },
+}
+
+pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+    match &args.command {
+        None | Some(Images::List) => list(host, out).await,
+        Some(Images::Build { runtime }) => build(runtime, host, out).await,
+    }
+}
+
+async fn list(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+    let engine = host.engine().await?;
+    let mut rows = Vec::new();
+    for kind in ["runtime", "sealed"] {
+        let wanted = Labels::from([(label::MARK.into(), kind.into())]);
+        for image in engine.images(&wanted).await? {
+            let get = |name: &str| image.labels.get(name).cloned().unwrap_or_default();
+            let what = match kind {
+                "runtime" => {
+                    format!("{} {} ({})", get(label::RUNTIME), get(label::VERSION), get(label::RECIPE))
+                }
+                _ => get(label::TREE),
+            };
+            rows.push((kind, what, image.size / 1_000_000, image.id));
+        }
+    }
+    if out.is_json() {
+        let images: Vec<_> = rows
+            .iter()
+            .map(|(kind, what, megabytes, id)| json!({"kind": kind, "what": what, "megabytes": megabytes, "id": id.as_str()}))
+            .collect();
+        out.document(&json!({"images": images}));
+    } else {
+        if rows.is_empty() {
+            out.note("no images yet; `pinfold images build node` makes the Node runtime image");
+        }
+        for (kind, what, megabytes, _) in rows {
+            out.line(format!("{kind:8} {megabytes:>5} MB  {what}"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn build(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+    let recipe = Recipe::node();
+    if name != recipe.runtime() {
+        return Err(Failure::new(
+            Code::Usage,
+            format!("there is no recipe for a runtime called `{name}`"),
+            "this version has one for `node`",
+            "run `pinfold images build node`",
+        ));
+    }
+    host.sweep().await?;
+    let found = runtime::find(host.engine().await?.as_ref(), &recipe).await?;
+    let (made, built) = match found {
+        Some(runtime) => (runtime, false),
+        None => (host.build_runtime(out).await?, true),
+    };
+    out.pause();
+    if out.is_json() {
+        out.document(&json!({
+            "runtime": made.name(), "version": made.version(), "recipe": made.recipe(), "built": built,
+        }));
+    } else {
+        let word = if built { "is ready" } else { "is here already" };
+        out.line(format!("the {} {} runtime image ({}) {word}", made.name(), made.version(), made.recipe()));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,303 @@
+//! `pinfold mount`: from a name to a pinned server that was tried.
+//!
+//! In this order: draw the plan, ask, install, try, screen, pin. Nothing is installed before the yes; nothing is
+//! kept of a mount that fails after it.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::host::Host;
+use super::out::Out;
+use super::prepare::{PlanOptions, Prepared, prepare, prepare_again};
+use super::{start, trial, unmount};
+use crate::cage::image::Image;
+use crate::consent::{self, Card, Consent, Console, Ending, NotConsented, Terminal};
+use crate::digest::Digest;
+use crate::failure::{Code, Failure};
+use crate::install::Progress;
+use crate::pin::{Pin, PinError, Surface};
+use crate::plan::LocalName;
+use crate::proxy::Survey;
+use crate::screen::Kind;
+use crate::secret::Given;
+use crate::state::{Audit, AuditEvent, FileLock};
+use crate::text::Shown;
+
+/// How long another mount of the same name is waited for.
+const OTHER_MOUNT: Duration = Duration::from_secs(20 * 60);
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// `npm:NAME[@VERSION]`, `path:FILE.tgz` or `path:DIR`
+    spec: String,
+    /// Consent to the plan with this digest, as `pinfold show` printed it, instead of being asked
+    #[arg(long, value_name = "DIGEST")]
+    consent: Option<String>,
+    #[command(flatten)]
+    options: PlanOptions,
+}
+
+pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+    let given = args.consent.as_deref().map(digest).transpose()?;
+    host.sweep().await?;
+    let prepared = match &given {
+        Some(digest) => match prepare_again(host, &args.spec, &args.options, digest)? {
+            Some(prepared) => prepared,
+            None => prepare(host, out, &args.spec, &args.options).await?,
+        },
+        None => prepare(host, out, &args.spec, &args.options).await?,
+    };
+    out.pause();
+
+    // two mounts of one name: the second sees what the first made of it
+    let _turn = turn(host, out, prepared.plan.name())?;
+    if let Some(pin) = mounted(host, &prepared)? {
+        return again(host, out, pin, &prepared).await;
+    }
+    let consent = ask(host, out, &prepared, given.as_ref())?;
+    let Prepared { plan, lock, archive, .. } = prepared;
+    let pin = Pin::consented(plan, lock, consent)?;
+    let (image, fresh) = install(host, out, &pin, archive.as_deref()).await?;
+    match try_and_pin(host, out, pin, &image).await {
+        Ok(mounted) => {
+            report(out, &mounted);
+            Ok(ExitCode::SUCCESS)
+        }
+        Err((pin, failure)) => {
+            // what this mount brought goes with it; what was there before stays
+            if fresh {
+                unmount::forget_image(host, &pin).await?;
+            }
+            Err(failure)
+        }
+    }
+}
+
+fn digest(text: &str) -> Result<Digest, Failure> {
+    text.parse().map_err(|rule| {
+        Failure::new(
+            Code::Usage,
+            format!("`{text}` is no plan's digest"),
+            rule,
+            "take the digest from the end of the card that `pinfold show` prints",
+        )
+    })
+}
+
+fn turn(host: &Host, out: &Out, name: &LocalName) -> Result<FileLock, Failure> {
+    let path = host.home().state_subdir("mounting")?.join(name.as_str());
+    if let Some(turn) = FileLock::try_acquire(&path)? {
+        return Ok(turn);
+    }
+    out.note(format!("another mount of {name} is under way; waiting for it"));
+    Ok(FileLock::acquire(&path, OTHER_MOUNT)?)
+}
+
+/// The pin that already holds exactly this plan.
+fn mounted(host: &Host, prepared: &Prepared) -> Result<Option<Pin>, Failure> {
+    match host.store()?.load(prepared.plan.name()) {
+        Ok(pin) if pin.plan().digest() == prepared.plan.digest() => Ok(Some(pin)),
+        Ok(_) | Err(PinError::NotMounted { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A plan that was consented to is not asked about again; at most its image is made anew.
+async fn again(host: &Host, out: &Out, pin: Pin, prepared: &Prepared) -> Result<ExitCode, Failure> {
+    let (image, fresh) = install(host, out, &pin, prepared.archive.as_deref()).await?;
+    start::remember(host, &pin, &image)?;
+    out.pause();
+    if out.is_json() {
+        out.document(&json!({"name": pin.name(), "digest": pin.plan().digest(), "mounted": "before"}));
+    } else {
+        let and = if fresh { "; its image was gone and is made anew" } else { "" };
+        out.line(format!("{} is mounted already, with this very plan{and}", pin.name()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn ask(host: &Host, out: &Out, prepared: &Prepared, given: Option<&Digest>) -> Result<Consent, Failure> {
+    let now = Timestamp::now();
+    let asked: Result<Consent, NotConsented> = match given {
+        Some(given) => consent::by_digest(given, &prepared.plan, host.config().consent(), now),
+        None => {
+            let card = Card::new(&prepared.plan, &prepared.lock, &prepared.facts, now);
+            let mut console = Console::open(out.palette_for_questions());
+            if console.is_none() {
+                // shown all the same, so that its digest can be used
+                consent::ShownPlans::of(host.home())?.keep(
+                    &prepared.plan,
+                    &prepared.lock,
+                    &prepared.facts,
+                    prepared.archive.as_deref(),
+                    now,
+                )?;
+            }
+            consent::ask(&card, console.as_mut().map(|console| console as &mut dyn Terminal), now)
+        }
+    };
+    let ending = match &asked {
+        Ok(consent) => Ending::from(consent.how()),
+        Err(no) => no.ending(),
+    };
+    let (name, plan) = (prepared.plan.name(), prepared.plan.digest());
+    Audit::of(host.home()).record(&AuditEvent::Consent { name, plan, ending: ending.name() })?;
+    Ok(asked?)
+}
+
+/// The sealed image, made if it is not there; and whether it was made now.
+async fn install(
+    host: &Host,
+    out: &Out,
+    pin: &Pin,
+    archive: Option<&[u8]>,
+) -> Result<(Image, bool), Failure> {
+    if let Some(image) = start::image(host, pin).await? {
+        return Ok((image, false));
+    }
+    let runtime = host.runtime(out).await?;
+    let image = host.npm(runtime).await?.install(pin, archive, out).await?;
+    let (name, plan, tree) = (pin.name(), pin.plan().digest(), image.tree());
+    Audit::of(host.home()).record(&AuditEvent::Install { name, plan, tree })?;
+    Ok((image, true))
+}
+
+/// What a mount came to.
+struct Mounted {
+    pin: Pin,
+    surveys: Vec<Survey>,
+}
+
+async fn try_and_pin(host: &Host, out: &Out, pin: Pin, image: &Image) -> Result<Mounted, (Pin, Failure)> {
+    // without its credentials most servers end at once: then the first start that has them shows the surface
+    if let Err(missing) = Given::from_environment(pin.plan()) {
+        out.note(format!("not tried: {missing}; `pinfold run {}` needs it", pin.name()));
+        return keep(host, pin, image, Vec::new());
+    }
+    out.step("trying it out in a cage");
+    let surveys = match trial::trial(host, &pin, image).await {
+        Ok(surveys) => surveys,
+        Err(failure) => return Err((pin, failure)),
+    };
+    if let Some(failure) = useless(&pin, &surveys) {
+        return Err((pin, failure));
+    }
+    let pin = pin.with_surface(surface(&surveys));
+    keep(host, pin, image, surveys)
+}
+
+fn keep(host: &Host, pin: Pin, image: &Image, surveys: Vec<Survey>) -> Result<Mounted, (Pin, Failure)> {
+    let kept = host
+        .store()
+        .and_then(|store| Ok(store.save(&pin)?))
+        .and_then(|()| start::remember(host, &pin, image));
+    match kept {
+        Ok(()) => Ok(Mounted { pin, surveys }),
+        Err(failure) => Err((pin, failure)),
+    }
+}
+
+/// Why a server that answers is still of no use: nothing offered, or nothing that may be shown.
+fn useless(pin: &Pin, surveys: &[Survey]) -> Option<Failure> {
+    let merged = Survey::merge(surveys);
+    let offered = merged.entries().iter().filter(|entry| entry.item().kind() != Kind::Instructions);
+    let (refused, fine): (Vec<_>, Vec<_>) = offered.partition(|entry| entry.refused());
+    if !fine.is_empty() {
+        return None;
+    }
+    let name = pin.name();
+    if refused.is_empty() {
+        return Some(Failure::new(
+            Code::NothingOffered,
+            format!("{name} offers nothing"),
+            "it answered, and lists no tool, prompt or resource",
+            format!(
+                "some servers offer tools only with arguments or settings: read its documentation, then `pinfold mount {} -- ARGS`",
+                pin.plan().release().id()
+            ),
+        ));
+    }
+    let hits = refused.iter().map(|entry| {
+        let rules: Vec<&str> = entry.item().verdict().hits().iter().map(|hit| hit.rule()).collect();
+        Shown::new(&format!("{}: {}", entry.item().name(), rules.join(", ")))
+    });
+    let failure = Failure::new(
+        Code::ScreenRefused,
+        format!("everything that {name} offers was refused by the screen"),
+        "its descriptions read like instructions to a model; which rules they met is below",
+        "do not use this server; if you think it is honest, report the false alarm",
+    );
+    Some(failure.with_last_words(hits.collect()))
+}
+
+/// What was seen, for the pin.
+fn surface(surveys: &[Survey]) -> Surface {
+    let mut surface = Surface::new();
+    for survey in surveys {
+        if let Some(instructions) = survey.instructions() {
+            surface = surface.with_instructions(instructions.digest());
+        }
+        for item in survey.items() {
+            surface.add(&format!("{}/{}", word(item.kind()), item.name()), item.digest());
+        }
+    }
+    surface
+}
+
+/// A kind as keys of a surface and verdicts have it.
+pub fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tool => "tool",
+        Kind::Prompt => "prompt",
+        Kind::Resource => "resource",
+        Kind::ResourceTemplate => "template",
+        Kind::Instructions => "instructions",
+        Kind::Text => "text",
+        Kind::ServerInfo => "server",
+    }
+}
+
+fn report(out: &Out, mounted: &Mounted) {
+    out.pause();
+    let Mounted { pin, surveys } = mounted;
+    let merged = Survey::merge(surveys);
+    let of = |kind| merged.entries().iter().filter(move |entry| entry.item().kind() == kind);
+    let refused: Vec<String> = merged
+        .entries()
+        .iter()
+        .filter(|entry| entry.refused())
+        .map(|entry| entry.item().name().to_owned())
+        .collect();
+    let program =
+        std::env::current_exe().map_or_else(|_| "pinfold".into(), |path| path.display().to_string());
+    let entry = json!({"command": program, "args": ["run", pin.name()]});
+    if out.is_json() {
+        return out.document(&json!({
+            "name": pin.name(),
+            "digest": pin.plan().digest(),
+            "mounted": "now",
+            "tools": of(Kind::Tool).count(),
+            "refused": refused,
+            "client": {"mcpServers": {pin.name().as_str(): entry}},
+        }));
+    }
+    out.line(format!("mounted {} as {}", pin.plan().release().id(), pin.name()));
+    if !surveys.is_empty() {
+        let counts = [(Kind::Tool, "tools"), (Kind::Prompt, "prompts"), (Kind::Resource, "resources")];
+        let counts: Vec<String> =
+            counts.iter().map(|(kind, word)| format!("{} {word}", of(*kind).count())).collect();
+        out.line(format!("it offers {}; `pinfold tools {}` lists them", counts.join(", "), pin.name()));
+    }
+    for name in refused {
+        out.warn(format!("refused by the screen, and absent for clients: {name}"));
+    }
+    out.line("");
+    out.line("for an AI client's config:");
+    let snippet = json!({"mcpServers": {pin.name().as_str(): entry}});
+    for line in serde_json::to_string_pretty(&snippet).unwrap_or_default().lines() {
+        out.line(format!("  {line}"));
+    }
+}

@@ -1,0 +1,222 @@
+//! Who prints?
+//!
+//! This file, and nothing else in the launcher. Results go to standard output, everything said on the way to
+//! standard error; both take text only after it was made safe to draw, so no word of a server's, a registry's or
+//! a package manager's reaches a terminal raw.
+//!
+//! Invariant: while a server is proxied, standard output belongs to the protocol, and no method here that writes
+//! to it is called.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use rustix::termios::tcgetwinsize;
+use serde_json::{Value, json};
+
+use crate::consent::{Card, Palette};
+use crate::failure::Failure;
+use crate::install::Progress;
+use crate::text::Shown;
+
+/// Columns where the terminal does not say, or there is none.
+const USUAL_WIDTH: usize = 80;
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Colour {
+    /// Where it is a terminal and `NO_COLOR` is not set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The way out of the program.
+pub struct Out {
+    json: bool,
+    quiet: bool,
+    verbose: bool,
+    colour: Colour,
+    spinner: Mutex<Option<ProgressBar>>,
+}
+
+impl Out {
+    /// As the global options say.
+    pub fn new(json: bool, quiet: bool, verbose: bool, colour: Colour) -> Self {
+        Self { json, quiet, verbose, colour, spinner: Mutex::new(None) }
+    }
+
+    /// Whether results are JSON.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether `-v` was given.
+    pub fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
+    /// Colours for this stream.
+    fn palette(&self, is_terminal: bool) -> Palette {
+        // source: no-color.org: set and not empty
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        match self.colour {
+            Colour::Always => Palette::Colour,
+            Colour::Auto if is_terminal && wanted => Palette::Colour,
+            _ => Palette::Plain,
+        }
+    }
+
+    /// Colours for questions, which are asked on standard error.
+    pub fn palette_for_questions(&self) -> Palette {
+        self.palette(io::stderr().is_terminal())
+    }
+
+    /// A line of the result.
+    pub fn line(&self, text: impl Display) {
+        write(io::stdout(), &format!("{}\n", Shown::new(&text.to_string())));
+    }
+
+    /// The result as JSON, one document.
+    pub fn document(&self, value: &Value) {
+        // escaped beyond what JSON asks: a terminal acts on C1 and bidi controls that JSON lets through
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        write(io::stdout(), &format!("{}\n", ascii(&text)));
+    }
+
+    /// A line of JSON, for streams of them.
+    pub fn record(&self, value: &impl serde::Serialize) {
+        let text = serde_json::to_string(value).unwrap_or_default();
+        write(io::stdout(), &format!("{}\n", ascii(&text)));
+    }
+
+    /// A card as a result. It draws third-party text safely by itself.
+    pub fn card(&self, card: &Card<'_>) {
+        let stdout = io::stdout();
+        let width = tcgetwinsize(&stdout).map_or(0, |size| usize::from(size.ws_col));
+        let width = if width == 0 { USUAL_WIDTH } else { width };
+        write(&stdout, &card.text(width, self.palette(stdout.is_terminal())));
+    }
+
+    /// Something said on the way; not under `--quiet`.
+    pub fn note(&self, text: impl Display) {
+        if !self.quiet {
+            self.say(&format!("{}\n", Shown::new(&text.to_string())));
+        }
+    }
+
+    /// A warning: said under `--quiet` too.
+    pub fn warn(&self, text: impl Display) {
+        self.say(&format!("pinfold: {}\n", Shown::new(&text.to_string())));
+    }
+
+    /// A failure, in its three parts or as JSON.
+    pub fn failure(&self, failure: &Failure) {
+        self.pause();
+        if self.json {
+            let error = json!({"error": {
+                "code": failure.code().name(),
+                "message": failure.what().to_string(),
+                "why": failure.why().to_string(),
+                "hint": failure.hint().to_string(),
+                "last_words": failure.last_words().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            }});
+            return self.say(&format!("{}\n", ascii(&error.to_string())));
+        }
+        let (bold, plain) = match self.palette(io::stderr().is_terminal()) {
+            Palette::Colour => ("\x1b[1;31m", "\x1b[0m"),
+            Palette::Plain => ("", ""),
+        };
+        let mut text = format!("{bold}error[{}]{plain}: {}\n", failure.code().name(), failure.what());
+        text.push_str(&format!("  why: {}\n   do: {}\n", failure.why(), failure.hint()));
+        for line in failure.last_words() {
+            text.push_str(&format!("    | {line}\n"));
+        }
+        self.say(&text);
+    }
+
+    /// Ends the progress line, if there is one, so that something else can be drawn.
+    pub fn pause(&self) {
+        let spinner = self.spinner.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        if let Some(spinner) = spinner {
+            spinner.finish_and_clear();
+        }
+    }
+
+    fn say(&self, text: &str) {
+        let spinner = self.spinner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match spinner.as_ref() {
+            Some(spinner) => spinner.suspend(|| write(io::stderr(), text)),
+            None => write(io::stderr(), text),
+        }
+    }
+}
+
+impl Progress for Out {
+    fn step(&self, what: &str) {
+        if self.quiet {
+            return;
+        }
+        let what = Shown::new(what);
+        if !io::stderr().is_terminal() {
+            return write(io::stderr(), &format!("  {what} …\n"));
+        }
+        let mut spinner = self.spinner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let bar = spinner.get_or_insert_with(|| {
+            let bar = ProgressBar::new_spinner();
+            bar.enable_steady_tick(Duration::from_millis(120));
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        bar.set_message(what.to_string());
+    }
+}
+
+/// A line of a server's standard error, for its client's log. Free-standing, since the ear outlives any borrow.
+pub fn server_line(line: &Shown) {
+    write(io::stderr(), &format!("{line}\n"));
+}
+
+/// Writes all of it or gives up: a reader that left, or a full pipe that must not block, is no reason to fail.
+fn write(mut stream: impl Write, text: &str) {
+    let _ = stream.write_all(text.as_bytes());
+    let _ = stream.flush();
+}
+
+/// JSON text with everything outside ASCII escaped.
+///
+/// Source: RFC 8259, section 7: any character may be escaped, beyond U+FFFF as a UTF-16 surrogate pair.
+fn ascii(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        // DEL is the one ASCII control that JSON does not make escape
+        if c.is_ascii() && c != '\x7f' {
+            out.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaped_json_reads_back_the_same() {
+        let value = json!({"a\u{9b}": "é\u{202e}\u{7f}𝄞 \u{e0041}"});
+        let text = ascii(&value.to_string());
+        assert!(text.is_ascii() && !text.contains('\x7f'));
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
+}

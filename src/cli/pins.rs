@@ -1,0 +1,109 @@
+//! `pinfold pins`: what was agreed to?
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use serde_json::json;
+
+use super::host::Host;
+use super::out::Out;
+use super::{list, start};
+use crate::failure::{Code, Failure};
+use crate::pin::LocalFacts;
+use crate::plan::LocalName;
+use crate::text::Shown;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Pins>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Pins {
+    /// The pins there are
+    List,
+    /// One pin: what was agreed to, when, and what the server was seen to show
+    Show {
+        /// The mounted server's name
+        name: String,
+    },
+    /// Forget a pin, readable or not; the next mount asks again
+    Reset {
+        /// The mounted server's name
+        name: String,
+    },
+}
+
+pub fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+    match &args.command {
+        None | Some(Pins::List) => list::run(host, out),
+        Some(Pins::Show { name }) => show(name, host, out),
+        Some(Pins::Reset { name }) => reset(name, host, out),
+    }
+}
+
+fn show(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+    let pin = start::pin(host, name)?;
+    let (plan, consent) = (pin.plan(), pin.consent());
+    if out.is_json() {
+        out.document(&json!({
+            "name": pin.name(),
+            "digest": plan.digest(),
+            "tree": plan.tree_digest(),
+            "plan": plan,
+            "consent": consent,
+            "surface": pin.surface(),
+            "pinfold": pin.pinfold(),
+        }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let row = |label: &str, value: String| out.line(format!("{label:12} {value}"));
+    row("name", pin.name().to_string());
+    row("package", plan.release().id());
+    row("hash", plan.release().integrity().as_str().to_owned());
+    row("tree", format!("{} packages, {}", pin.lock().entries().len(), plan.tree_digest()));
+    row(
+        "runtime",
+        format!("{} {} ({})", plan.runtime().name(), plan.runtime().version(), plan.runtime().recipe()),
+    );
+    let argv: Vec<String> = plan.argv().iter().map(ToString::to_string).collect();
+    row("command", argv.join(" "));
+    row("agreed", format!("{} by {} to {}", consent.at(), consent.how().name(), plan.digest()));
+    match pin.surface() {
+        Some(surface) => {
+            row("surface", format!("{} items", surface.items().len()));
+            for (key, digest) in surface.items() {
+                out.line(format!("{:12} {} {}", "", digest.short(12), key));
+            }
+            for key in surface.volatile() {
+                out.line(format!(
+                    "{:12} {:12} {} (differs from one start to the next: screened, not compared)",
+                    "", "-", key
+                ));
+            }
+        }
+        None => row("surface", "not seen yet".into()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn reset(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+    // by name, not by content: this is also the way out when a pin cannot be read
+    let parsed: LocalName = name.parse().map_err(|rule| {
+        Failure::new(
+            Code::NotMounted,
+            format!("no server is mounted as {}", Shown::new(name)),
+            rule,
+            "`pinfold pins list` shows the pins there are",
+        )
+    })?;
+    host.store()?.remove(&parsed)?;
+    LocalFacts::forget(host.home(), &parsed)?;
+    if out.is_json() {
+        out.document(&json!({"name": parsed, "reset": true}));
+    } else {
+        out.line(format!("the pin of {parsed} is forgotten; the next mount asks again"));
+    }
+    Ok(ExitCode::SUCCESS)
+}

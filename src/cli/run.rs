@@ -1,0 +1,174 @@
+//! `pinfold run`: be the server to an AI client.
+//!
+//! The client wrote this command into its config and expects a server: so whatever fails is answered in the
+//! protocol, and standard output carries nothing else.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::host::Host;
+use super::mount::word;
+use super::out::{self, Out};
+use super::{start, stdio};
+use crate::cage::egress::Egress;
+use crate::failure::{Code, Failure};
+use crate::pin::Pin;
+use crate::proxy::{self, Event, Left, Policy, ScreenOnly, ServerEnd, Streams, opener};
+use crate::state::{Audit, AuditEvent};
+
+/// How long a server may take to answer its client's opener.
+const OPENER: Duration = Duration::from_secs(60);
+/// Events that wait to be told; more are counted only.
+const EVENTS: usize = 256;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The mounted server's name
+    name: String,
+}
+
+pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(|error| no_signals(&error))?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| no_signals(&error))?;
+    let mut hang_up = signal(SignalKind::hangup()).map_err(|error| no_signals(&error))?;
+    // a shell's convention: 128 and the signal's number
+    let told = async {
+        tokio::select! {
+            _ = terminate.recv() => 143,
+            _ = interrupt.recv() => 130,
+            _ = hang_up.recv() => 129,
+        }
+    };
+    tokio::pin!(told);
+
+    let serving = async {
+        let starting = prepare(&args.name).await;
+        match starting {
+            Ok(ready) => Ok(ready),
+            Err(failure) => {
+                opener::refuse(stdio::input(), stdio::output(), &failure).await;
+                Err(failure)
+            }
+        }
+    };
+    let (host, pin, live) = tokio::select! {
+        ready = serving => ready?,
+        // whatever was started ends with this process: its link breaks
+        code = &mut told => return Ok(ExitCode::from(code)),
+    };
+
+    let (input, output, handle, words, egress, cage) = live.split();
+    let (tell, mut told_of) = mpsc::channel(EVENTS);
+    let streams = Streams {
+        from_client: stdio::input(),
+        to_client: stdio::output(),
+        from_server: output,
+        to_server: input,
+    };
+    let policy = Policy {
+        server: pin.name().to_string(),
+        sampling: false,
+        elicitation: false,
+        opener_timeout: OPENER,
+        gatekeeper: Arc::new(ScreenOnly),
+    };
+    let ended = {
+        let (words, mut handle) = (words.clone(), handle);
+        async move {
+            let how = start::in_words(handle.exit().await);
+            ServerEnd { how, last_words: words.lines().await }
+        }
+    };
+    let session = proxy::session(streams, policy, tell, ended);
+    let narrate = async {
+        while let Some(event) = told_of.recv().await {
+            narrate(out, &host, &pin, &event);
+        }
+    };
+    let outcome = tokio::select! {
+        // the channel closes with the session, so both end
+        (ending, ()) = async { tokio::join!(session, narrate) } => Ok(ending),
+        code = &mut told => Err(code),
+    };
+    report_denied(out, &pin, &egress);
+    cage.end().await?;
+    match outcome {
+        Err(code) => Ok(ExitCode::from(code)),
+        Ok(ending) => match ending.left {
+            Left::Client | Left::ClientBroke => Ok(ExitCode::SUCCESS),
+            Left::Server(end) => {
+                let what = format!("{} ended while its client was there", pin.name());
+                Err(start::failed(pin.name(), what, end.how, &words).await)
+            }
+        },
+    }
+}
+
+/// Everything up to a running server.
+async fn prepare(name: &str) -> Result<(Arc<Host>, Pin, start::Live), Failure> {
+    let host = Arc::new(Host::open()?);
+    let pin = start::pin(&host, name)?;
+    // what earlier launches left is nothing this start has to wait for
+    let sweeper = Arc::clone(&host);
+    host.engine().await?;
+    tokio::spawn(async move { sweeper.sweep().await });
+    let live = start::start_mounted(&host, &pin, "run", out::server_line).await?;
+    Ok((host, pin, live))
+}
+
+fn narrate(out: &Out, host: &Host, pin: &Pin, event: &Event) {
+    let name = pin.name();
+    match event {
+        Event::Refused { kind, name: item, verdict } => {
+            let rules: Vec<&str> = verdict.hits().iter().map(|hit| hit.rule()).collect();
+            out.warn(format!(
+                "{name}: the {} `{item}` was refused by the screen ({}); `pinfold tools {name}` shows why",
+                word(*kind),
+                rules.join(", ")
+            ));
+            let refusal = AuditEvent::Refusal { name: Some(name), code: Code::ScreenRefused };
+            if let Err(error) = Audit::of(host.home()).record(&refusal) {
+                out.warn(format!("the audit log could not be written: {error}"));
+            }
+        }
+        Event::Held { kind, name: item } => {
+            out.warn(format!("{name}: the {} `{item}` is held back", word(*kind)))
+        }
+        Event::Withheld { what, .. } => {
+            out.warn(format!("{name}: a text in {what} was withheld by the screen"))
+        }
+        Event::Unusable { .. } => {
+            out.warn(format!("{name}: an item without a usable name was left out of a list"))
+        }
+        Event::LookUpFailed { .. } => {
+            out.warn(format!("{name}: its list could not be read to check a call; the call was refused"))
+        }
+        Event::Denied(denied) => {
+            out.warn(format!("{name}: it asked for {}, which the plan does not allow", denied.what()))
+        }
+        Event::OpenerTimedOut => {
+            out.warn(format!("{name}: no answer to the opener in {} s", OPENER.as_secs()))
+        }
+        Event::Noise(line) => out.warn(format!("{name}: not a message, left out of its output: {line}")),
+        Event::Dropped(why) => out.warn(format!("{name}: a message was dropped ({why:?})")),
+    }
+}
+
+/// Names that were tried in vain, with the command that allows them.
+pub fn report_denied(out: &Out, pin: &Pin, egress: &Egress) {
+    for denied in egress.denied() {
+        let remedy = match &denied.remedy {
+            Some(rule) => format!("; to allow it, mount the server again with `--egress {rule}`"),
+            None => String::new(),
+        };
+        out.warn(format!("{}: {} was out of reach ({}){remedy}", pin.name(), denied.name, denied.why));
+    }
+}
+
+fn no_signals(error: &std::io::Error) -> Failure {
+    Failure::new(Code::Other, "Pinfold cannot start", error, "see that this user's limits are not reached")
+}

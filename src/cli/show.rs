@@ -1,0 +1,46 @@
+//! `pinfold show`: what would run?
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+
+use super::host::Host;
+use super::out::Out;
+use super::prepare::{PlanOptions, prepare};
+use crate::consent::{Card, ShownPlans};
+use crate::failure::Failure;
+use crate::pin::PinError;
+use crate::plan::{Facts, LocalName};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// `npm:NAME[@VERSION]`, `path:FILE.tgz`, `path:DIR`, or the name of a mounted server
+    #[arg(value_name = "SPEC|NAME")]
+    spec: String,
+    #[command(flatten)]
+    options: PlanOptions,
+}
+
+pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+    let now = Timestamp::now();
+    if let Ok(name) = args.spec.parse::<LocalName>() {
+        return match host.store()?.load(&name) {
+            Ok(pin) => {
+                draw(out, &Card::new(pin.plan(), pin.lock(), &Facts::default(), now));
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(error @ PinError::NotMounted { .. }) => Err(error.into()),
+            Err(error) => Err(error.into()),
+        };
+    }
+    let prepared = prepare(host, out, &args.spec, &args.options).await?;
+    let shown = ShownPlans::of(host.home())?;
+    shown.sweep(now)?;
+    shown.keep(&prepared.plan, &prepared.lock, &prepared.facts, prepared.archive.as_deref(), now)?;
+    draw(out, &Card::new(&prepared.plan, &prepared.lock, &prepared.facts, now));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn draw(out: &Out, card: &Card<'_>) {
+    if out.is_json() { out.document(&card.json()) } else { out.card(card) }
+}

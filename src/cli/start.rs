@@ -1,0 +1,202 @@
+//! How does a command start a mounted server?
+//!
+//! Every command by the same few steps: the pin, the credentials it lists, its sealed image, a cage. What differs
+//! is who then talks to the server.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::sync::Mutex;
+
+use super::host::Host;
+use crate::cage::Cage;
+use crate::cage::egress::Egress;
+use crate::cage::engine::{Engine, ImageId};
+use crate::cage::image::Image;
+use crate::cage::link::{Exit, Handle, Input, Output};
+use crate::cage::server::{self, Server};
+use crate::failure::{Code, Failure};
+use crate::pin::{LocalFacts, Pin};
+use crate::plan::LocalName;
+use crate::secret::Given;
+use crate::state::{Audit, AuditEvent};
+use crate::text::Shown;
+
+/// Lines of a server's standard error that are kept for when it fails.
+const LAST_WORDS: usize = 20;
+/// Longest line of it that is drawn, in bytes.
+const LINE: u64 = 8 * 1024;
+
+/// A started server, taken apart for whoever talks to it.
+pub struct Live {
+    /// What it reads.
+    pub input: Input,
+    /// What it writes.
+    pub output: Output,
+    /// Its life.
+    pub handle: Handle,
+    /// Its last words so far.
+    pub words: LastWords,
+    /// What it may reach, and what it tried.
+    pub egress: Arc<Egress>,
+    cage: Cage,
+}
+
+/// The pin of a name that the user typed.
+pub fn pin(host: &Host, name: &str) -> Result<Pin, Failure> {
+    let parsed: LocalName = name.parse().map_err(|_| {
+        Failure::new(
+            Code::NotMounted,
+            format!("no server is mounted as {}", Shown::new(name)),
+            "a mounted server's name is made of a-z, 0-9 and `-`",
+            "`pinfold list` shows what is mounted; to mount a package, `pinfold mount npm:NAME`",
+        )
+    })?;
+    Ok(host.store()?.load(&parsed)?)
+}
+
+/// The sealed image of a pin, without the network.
+pub async fn image(host: &Host, pin: &Pin) -> Result<Option<Image>, Failure> {
+    let engine = host.engine().await?;
+    let mut facts = LocalFacts::load(host.home(), pin.name())?;
+    let known = facts.image.take().map(ImageId::new);
+    let found = Image::find(engine.as_ref(), pin, known.as_ref()).await?;
+    Ok(found)
+}
+
+/// Starts the server of a pin.
+///
+/// `listen` gets each line of its standard error, safe to draw.
+pub async fn start(
+    host: &Host,
+    pin: &Pin,
+    image: &Image,
+    given: Given,
+    command: &'static str,
+    listen: impl Fn(&Shown) + Send + Sync + 'static,
+) -> Result<Live, Failure> {
+    let engine: Arc<dyn Engine> = host.engine().await?;
+    if let Some(launch) = host.launch() {
+        let event =
+            AuditEvent::Launch { name: pin.name(), plan: pin.plan().digest(), launch: launch.id(), command };
+        Audit::of(host.home()).record(&event)?;
+    }
+    let around = host.surroundings()?;
+    let started = server::start(engine, image, pin, given, &around, host.resolver()).await?;
+    let Server { cage, running, egress } = started;
+    let words = LastWords::default();
+    tokio::spawn(hear(running.stderr, words.clone(), listen));
+    Ok(Live { input: running.stdin, output: running.stdout, handle: running.handle, words, egress, cage })
+}
+
+/// Everything from a pin to a running server, for commands that need it mounted and sealed.
+pub async fn start_mounted(
+    host: &Host,
+    pin: &Pin,
+    command: &'static str,
+    listen: impl Fn(&Shown) + Send + Sync + 'static,
+) -> Result<Live, Failure> {
+    // before the engine is asked: a missing credential is the user's to fix, whatever the engine's state
+    let given = Given::from_environment(pin.plan())?;
+    let image = sealed(host, pin).await?;
+    let live = start(host, pin, &image, given, command, listen).await?;
+    remember(host, pin, &image)?;
+    Ok(live)
+}
+
+/// Notes which image is this pin's, so that the next start need not search.
+pub fn remember(host: &Host, pin: &Pin, image: &Image) -> Result<(), Failure> {
+    let facts = LocalFacts {
+        image: Some(image.id().as_str().to_owned()),
+        tree: Some(image.tree()),
+        last_run: Some(Timestamp::now()),
+    };
+    Ok(facts.save(host.home(), pin.name())?)
+}
+
+/// The sealed image of a pin, which must be there.
+pub async fn sealed(host: &Host, pin: &Pin) -> Result<Image, Failure> {
+    image(host, pin).await?.ok_or_else(|| no_image(pin))
+}
+
+fn no_image(pin: &Pin) -> Failure {
+    Failure::new(
+        Code::NotMounted,
+        format!("{} is not installed on this host", pin.name()),
+        "its sealed image is not in the container engine; it was removed there, or the engine is another",
+        format!("run `pinfold mount {}` to install the pinned bytes again", pin.plan().release().id()),
+    )
+}
+
+impl Live {
+    /// Its streams and its life for somebody else to hold, and the cage to end when they are done.
+    pub fn split(self) -> (Input, Output, Handle, LastWords, Arc<Egress>, Cage) {
+        (self.input, self.output, self.handle, self.words, self.egress, self.cage)
+    }
+}
+
+/// A server that failed, in words: how it ended and what it said.
+pub async fn failed(
+    name: &LocalName,
+    what: impl std::fmt::Display,
+    why: impl std::fmt::Display,
+    words: &LastWords,
+) -> Failure {
+    let said = words.lines().await;
+    let hint = if said.iter().any(|line| line.to_string().contains("Cannot find module")) {
+        format!(
+            "a package of its tree may need an install script or a file outside its package; `pinfold show {name}` lists what wanted scripts"
+        )
+    } else {
+        format!(
+            "its last words are below, if it had any; `pinfold show {name}` shows what it was started with"
+        )
+    };
+    Failure::new(Code::ServerFailed, what, why, hint).with_last_words(said)
+}
+
+/// How a server ended, in words that follow "it ended: ".
+pub fn in_words(exit: Result<Exit, crate::cage::link::LinkError>) -> String {
+    match exit {
+        Ok(Exit::Code(code)) => format!("exit status {code}"),
+        Ok(Exit::Signal(9)) => "killed (signal 9); a server over its memory limit ends like this".to_owned(),
+        Ok(Exit::Signal(signal)) => format!("signal {signal}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// The last lines of a server's standard error.
+#[derive(Clone, Default)]
+pub struct LastWords(Arc<Mutex<Vec<Shown>>>);
+
+impl LastWords {
+    /// The lines, oldest first.
+    pub async fn lines(&self) -> Vec<Shown> {
+        self.0.lock().await.clone()
+    }
+
+    async fn add(&self, line: Shown) {
+        let mut lines = self.0.lock().await;
+        if lines.len() == LAST_WORDS {
+            lines.remove(0);
+        }
+        lines.push(line);
+    }
+}
+
+/// Reads standard error line by line, each bounded: a line that never ends is cut, not kept.
+async fn hear(stderr: Output, words: LastWords, listen: impl Fn(&Shown)) {
+    let mut stderr = BufReader::new(stderr);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match (&mut stderr).take(LINE).read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        let shown = Shown::new(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']));
+        listen(&shown);
+        words.add(shown).await;
+    }
+}
