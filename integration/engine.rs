@@ -5,8 +5,10 @@
 use std::collections::HashMap;
 
 use bollard::Docker;
+use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{
-    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
+    CreateContainerOptions, ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListNetworksOptionsBuilder,
+    ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
 };
 use serde_json::Value;
 
@@ -17,6 +19,8 @@ pub struct Container {
     pub id: String,
     /// `created`, `running`, `exited`, …
     pub state: String,
+    /// The launch that made it, as its label says.
+    pub launch: String,
 }
 
 /// Asks the engine something.
@@ -42,6 +46,7 @@ pub fn containers(state: &str) -> Vec<Container> {
     let container = |found: bollard::models::ContainerSummary| Container {
         id: found.id.unwrap_or_default(),
         state: found.state.map(|state| state.to_string()).unwrap_or_default(),
+        launch: found.labels.unwrap_or_default().remove("pinfold.launch").unwrap_or_default(),
     };
     found.into_iter().map(container).collect()
 }
@@ -49,6 +54,34 @@ pub fn containers(state: &str) -> Vec<Container> {
 /// Those of them that run.
 pub fn running(state: &str) -> Vec<Container> {
     containers(state).into_iter().filter(|container| container.state == "running").collect()
+}
+
+/// Those of one launch.
+pub fn of_launch(state: &str, launch: &str) -> Vec<Container> {
+    containers(state).into_iter().filter(|container| container.launch == launch).collect()
+}
+
+/// Creates a container with these labels and does not start it; its id.
+pub fn create(labels: &[(&str, &str)]) -> String {
+    let filters = labelled("pinfold=runtime".to_owned());
+    ask(async |engine| {
+        let options = ListImagesOptionsBuilder::default().filters(&filters).build();
+        let image = engine.list_images(Some(options)).await?.into_iter().next().map(|image| image.id);
+        let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let body = ContainerCreateBody { image, labels: Some(labels), ..Default::default() };
+        Ok(engine.create_container(None::<CreateContainerOptions>, body).await?.id)
+    })
+}
+
+/// Kills a container, as somebody with the engine's own client can.
+pub fn kill(id: &str) {
+    ask(async |engine| engine.kill_container(id, None).await);
+}
+
+/// Removes a container.
+pub fn remove(id: &str) {
+    let options = RemoveContainerOptionsBuilder::default().force(true).build();
+    ask(async |engine| engine.remove_container(id, Some(options.clone())).await);
 }
 
 /// Everything the engine says of a container, as `docker inspect` prints it; none if it is gone.

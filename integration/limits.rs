@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::mounted::{self, Server};
-use crate::patience::{seconds, within};
+use crate::patience::seconds;
 use crate::{engine, tests};
 
 tests![

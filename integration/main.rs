@@ -73,6 +73,12 @@ fn main() -> ExitCode {
         libtest_mimic::run(&arguments, tests).exit();
     }
     mounted::prepare();
+    // what a test has to say is told at the end; where it failed, only here
+    std::panic::set_hook(Box::new(|panic| {
+        if let Some(place) = panic.location() {
+            eprintln!("failed at {place}");
+        }
+    }));
     let conclusion = libtest_mimic::run(&arguments, tests);
     let left = mounted::clean_up();
     for what in &left {

@@ -72,8 +72,6 @@ fn shared(name: &str, spec: &str, options: &[&str]) -> Server {
 pub fn mount(home: &Home, spec: &str, options: &[&str]) -> Server {
     let shown = home.run([&["--json", "show", spec], options].concat()).ended(0).json();
     let digest = shown["digest"].as_str().unwrap().to_owned();
-    let tree = shown["plan"]["tree"].as_str().map(ToOwned::to_owned);
-    let before = tree.as_deref().is_some_and(|tree| !engine::sealed(tree).is_empty());
     let done = home.run([&["--json", "mount", spec, "--consent", &digest], options].concat()).ended(0).json();
     assert_eq!(done["digest"], digest.as_str(), "another plan was mounted than was shown");
     let name = done["name"].as_str().unwrap().to_owned();
@@ -83,7 +81,9 @@ pub fn mount(home: &Home, spec: &str, options: &[&str]) -> Server {
         Value::Null,
         |servers| servers.iter().find(|server| server["name"] == name.as_str()).map_or(Value::Null, |s| s["version"].clone()),
     ));
-    Server { name, digest, tree: text(&pin["tree"]), version, before }
+    let tree = text(&pin["tree"]);
+    let before = !home.installed().contains(&tree);
+    Server { name, digest, tree, version, before }
 }
 
 impl Server {
@@ -106,9 +106,9 @@ impl Server {
 /// Makes sure that the runtime image is there before tests that need it run side by side.
 pub fn prepare() {
     let home = Home::new();
-    let listed = home.run(["--json", "images", "list"]).ended(0);
-    if !listed.stdout.contains("node") {
-        home.run(["images", "build"]).ended(0);
+    let listed = home.run(["--json", "images", "list"]).ended(0).json();
+    if !listed["images"].as_array().unwrap().iter().any(|image| image["kind"] == "runtime") {
+        home.run(["images", "build", "node"]).ended(0);
     }
 }
 

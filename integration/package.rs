@@ -5,6 +5,7 @@
 //! by accident.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -58,6 +59,29 @@ impl Package {
     pub fn least(name: &str) -> Self {
         let package = Self::new(json!({"name": name, "bin": "server.js"}));
         package.write("server.js", LEAST)
+    }
+
+    /// Changes its manifest.
+    pub fn manifest(self, change: impl FnOnce(&mut Value)) -> Self {
+        let file = self.path().join("package.json");
+        let mut manifest = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        change(&mut manifest);
+        fs::write(&file, manifest.to_string()).unwrap();
+        self
+    }
+
+    /// Packs it as npm would; how a user names the tarball, which is gone with the package.
+    pub fn tarball(&self) -> String {
+        let mut tar = tar::Builder::new(Vec::new());
+        for file in ["package.json", "server.js"] {
+            tar.append_path_with_name(self.path().join(file), format!("package/{file}")).unwrap();
+        }
+        let packed = tar.into_inner().unwrap();
+        let path = self.path().join("packed.tgz");
+        let mut gzip = flate2::write::GzEncoder::new(fs::File::create(&path).unwrap(), flate2::Compression::fast());
+        gzip.write_all(&packed).unwrap();
+        gzip.finish().unwrap();
+        format!("path:{}", path.display())
     }
 
     /// Adds a file.

@@ -5,6 +5,7 @@
 
 use std::ffi::OsStr;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Mutex;
@@ -67,6 +68,38 @@ impl Home {
     /// Runs it to its end, with nothing at its input.
     pub fn run<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Ran {
         run(self.command(words))
+    }
+
+    /// The launch of a running launcher, which its cages are labelled with; none if it has not asked the engine yet.
+    ///
+    /// The launcher holds a lock on a file with the launch's name: proc_locks(5) says which process holds which.
+    pub fn launch_of(&self, pid: u32) -> Option<String> {
+        let locks = std::fs::read_to_string("/proc/locks").unwrap();
+        let held: Vec<u64> = locks
+            .lines()
+            .filter_map(|line| {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let inode = words.get(5)?.rsplit(':').next()?.parse().ok()?;
+                (words.get(4)? == &pid.to_string()).then_some(inode)
+            })
+            .collect();
+        let launches = std::fs::read_dir(self.file("state/launches")).ok()?;
+        launches.flatten().find_map(|file| {
+            let held = held.contains(&file.metadata().ok()?.ino());
+            held.then(|| file.file_name().to_string_lossy().into_owned())
+        })
+    }
+
+    /// The events of its audit log, of one kind.
+    pub fn audit(&self, event: &str) -> Vec<Value> {
+        let log = std::fs::read_to_string(self.file("state/audit.jsonl")).unwrap_or_default();
+        let events = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        events.filter(|found| found["event"] == event).collect()
+    }
+
+    /// The tree digests that were installed from here.
+    pub fn installed(&self) -> Vec<String> {
+        self.audit("install").iter().map(|event| event["tree"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
     /// The id its containers are labelled with.
@@ -150,13 +183,6 @@ impl Ran {
         let ran = self.ended(exit);
         assert_eq!(ran.error()["code"], code, "{ran}");
         ran
-    }
-
-    /// Itself, if its standard error says this.
-    #[track_caller]
-    pub fn said(self, text: &str) -> Self {
-        assert!(self.stderr.contains(text), "standard error does not say {text:?}: {self}");
-        self
     }
 }
 

@@ -19,6 +19,7 @@ tests![
     only_the_sockets_of_the_table_open,
     calls_outside_the_list_fail_and_absent_ones_are_absent,
     doors_that_arguments_open_stay_shut,
+    sockets_speak_tcp_and_udp_alone,
     nothing_of_pid_1_can_be_read_traced_or_ended,
     nothing_of_this_host_is_seen,
 ];
@@ -232,8 +233,11 @@ fn mounts(rows: &mut Rows, report: &Value, profile: &Profile) {
         rows.see(&format!("size of {}", scratch.path), size.contains(&wanted), &format!("promised {wanted}, seen {size:?}"));
     }
     // what runc itself mounts; the modes of what is in it keep a user out, as the walk shows
-    let runtime = ["/proc", "/dev", "/dev/pts"];
-    for (at, options, kind) in &mounts {
+    let runtime = ["/proc", "/dev", "/dev/pts", "/sys/fs/cgroup"];
+    // of several mounts at one place the last is the one that is seen
+    let seen: BTreeMap<&str, (&Vec<String>, &str)> =
+        mounts.iter().map(|(at, options, kind)| (*at, (options, *kind))).collect();
+    for (at, (options, kind)) in &seen {
         let known = runtime.contains(at) || profile.scratch().iter().any(|scratch| scratch.path == *at);
         // a single device over a file hides it
         let hides = *kind == "tmpfs" && at.starts_with("/proc/");
@@ -276,6 +280,15 @@ fn doors_that_arguments_open_stay_shut() {
         // another architecture's entry ends the process that takes it, or fails; both will do
         let shut = came == "EPERM" || (door == "int 0x80" && came == "signal 31") || (door == "x32 getpid" && came != "open");
         rows.see(&door, shut, &came);
+    }
+    rows.done();
+}
+
+fn sockets_speak_tcp_and_udp_alone() {
+    let mut rows = Rows::default();
+    for (protocol, came) in pairs(&REPORT["protocols"]) {
+        // refused by the filter, before the kernel looks for (and loads) a module that speaks it
+        rows.hold(&protocol, "EPERM", &came);
     }
     rows.done();
 }

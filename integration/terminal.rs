@@ -9,12 +9,16 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::patience::{seconds, within};
+use crate::patience::seconds;
 use crate::pinfold;
+
+/// Longest a question may take to be drawn: a tree is resolved before it.
+const PATIENCE: Duration = seconds(120);
 
 /// A program at a terminal.
 pub struct AtTerminal {
@@ -66,8 +70,11 @@ impl AtTerminal {
     /// Waits until the screen shows this.
     #[track_caller]
     pub fn shows(&self, text: &str) {
-        let seen = || self.screen().contains(text).then_some(());
-        within(seconds(120), &format!("the terminal shows {text:?}; it shows:\n{}", self.screen()), seen);
+        let begun = Instant::now();
+        while !self.screen().contains(text) {
+            assert!(begun.elapsed() < PATIENCE, "the terminal does not show {text:?} but:\n{}", self.screen());
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// What was drawn so far.

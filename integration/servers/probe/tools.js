@@ -50,7 +50,8 @@ async function report() {
   const seen = JSON.parse(said.stdout);
   seen.node = {
     version: process.version,
-    interfaces: Object.keys(os.networkInterfaces()),
+    // without netlink Node cannot list them, and says so
+    interfaces: await outcome((async () => Object.keys(os.networkInterfaces()))()),
     home: os.homedir(),
     user: os.userInfo().username,
     argv: process.argv,
