@@ -60,10 +60,17 @@ fn twenty_kills_at_random_moments_leave_no_cage() {
     let package = Package::probe();
     let server = mounted::mount(&home, &package.spec(), &[]);
     let state = home.state().unwrap();
+    let (tried, answered) = {
+        let begun = Instant::now();
+        let session = Session::handshake(home.command(["run", &server.name]), json!({})).0;
+        (begun.elapsed(), session.finish().0)
+    };
+    assert_eq!(answered, Some(0));
     let mut moments = Vec::new();
-    for kill in 0..20 {
-        // spread over everything a launch does, from its first instruction to a call under way
-        let moment = Duration::from_millis(kill * 70 + u64::from(rand::random::<u8>()) / 4);
+    let mut up = 0;
+    for kill in 0..20_u32 {
+        // one in each twentieth of a launch and half of one: from its first instruction to a call under way
+        let moment = tried * 3 / 40 * kill + (tried * 3 / 40).mul_f64(rand::random());
         moments.push(moment);
         let mut session = Session::start(home.command(["run", &server.name]));
         session.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize(json!({}))}));
@@ -75,7 +82,9 @@ fn twenty_kills_at_random_moments_leave_no_cage() {
         std::thread::sleep(moment);
         session.signal(Signal::KILL);
         session.ended(seconds(5));
+        up += usize::from(session.line(Duration::ZERO).is_ok());
     }
+    assert!((1..20).contains(&up), "{up} of 20 servers had answered when their launcher was killed, at {moments:?}");
     within(seconds(10), &format!("no cage runs after kills at {moments:?}"), || {
         engine::running(&state).is_empty().then_some(())
     });
