@@ -125,4 +125,20 @@ mod tests {
         let b: serde_json::Value = serde_json::from_str("{ \"a\": [1, \"\\u00e9\"], \"b\": 1.0 }").unwrap();
         assert_eq!(Digest::of_canonical(&a).unwrap(), Digest::of_canonical(&b).unwrap());
     }
+
+    #[test]
+    fn numbers_are_canonical_whatever_their_size_and_spelling() {
+        // With `arbitrary_precision` serde_json hands numbers over as text, which must not show.
+        let value: serde_json::Value =
+            serde_json::from_str(r#"{"n":[1.0,-0.0,1E5,1.10,18446744073709551616,{"m":9007199254740993}]}"#)
+                .unwrap();
+        let expected = r#"{"n":[1,0,100000,1.1,18446744073709552000,{"m":9007199254740992}]}"#;
+        assert_eq!(String::from_utf8(canonical(&value).unwrap()).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_number_no_double_can_hold_has_no_canonical_form() {
+        let value: serde_json::Value = serde_json::from_str("[1e400]").unwrap();
+        assert!(canonical(&value).is_err());
+    }
 }

@@ -7,6 +7,9 @@
 //! Invariants: attach comes before start, with `StdinOnce` (Engine 20.10 loses output past 196,608 bytes at a
 //! half-close otherwise); nothing secret is in the create call, so `docker inspect` has nothing to show.
 
+mod address;
+mod terms;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -14,10 +17,7 @@ use std::time::Duration;
 
 use bollard::container::LogOutput;
 use bollard::errors::Error as ApiError;
-use bollard::models::{
-    ContainerConfig, ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
-    ResourcesUlimits,
-};
+use bollard::models::{ContainerConfig, ContainerCreateBody, HealthConfig, HostConfig};
 use bollard::query_parameters::{
     AttachContainerOptionsBuilder, CommitContainerOptionsBuilder, CreateContainerOptions,
     CreateImageOptionsBuilder, DownloadFromContainerOptionsBuilder, ListContainersOptionsBuilder,
@@ -33,8 +33,7 @@ use super::engine::{
     Labels, Started, label,
 };
 use super::gate::Duplex;
-use super::profile::{HOSTNAME, INIT, NAMESERVER, PATH, Profile};
-use super::{docker_address, seccomp};
+use super::profile::{HOSTNAME, INIT, PATH};
 use crate::plan::SERVER_DIR;
 use crate::text::Shown;
 
@@ -55,7 +54,7 @@ impl Docker {
     /// [`EngineError::Missing`] names each place that was looked at; [`EngineError::Forbidden`] one that is
     /// there and closed to this user.
     pub async fn find(marks: Labels) -> Result<Self, EngineError> {
-        let (api, address) = docker_address::connect(PATIENCE).await?;
+        let (api, address) = address::connect(PATIENCE).await?;
         Ok(Self { api, address, marks })
     }
 
@@ -70,6 +69,8 @@ impl Docker {
             host_config: Some(host),
             entrypoint: Some(vec![INIT.into()]),
             cmd: Some(Vec::new()),
+            // a base image's own check would be a program that nobody asked for
+            healthcheck: Some(HealthConfig { test: Some(vec!["NONE".into()]), ..Default::default() }),
             ..Default::default()
         }
     }
@@ -89,7 +90,7 @@ impl Docker {
     }
 
     async fn start_cage(&self, spec: CageSpec) -> Result<Started, EngineError> {
-        let mut body = self.body(&spec.image, &spec.labels, host_config(&spec.profile));
+        let mut body = self.body(&spec.image, &spec.labels, terms::host_config(&spec.profile));
         body.user = Some(format!("{}:{}", spec.profile.user().uid(), spec.profile.user().gid()));
         body.hostname = Some(HOSTNAME.into());
         body.working_dir = Some(SERVER_DIR.into());
@@ -121,7 +122,7 @@ impl Docker {
             .inspect_container(handle.as_str(), None)
             .await
             .map_err(refused("describe the cage it made"))?;
-        compare(asked, &seen.host_config.unwrap_or_default())?;
+        terms::compare(asked, seen)?;
         // attached first: what init says before somebody listens would be lost
         let options =
             AttachContainerOptionsBuilder::default().stream(true).stdin(true).stdout(true).stderr(true);
@@ -252,7 +253,11 @@ impl Engine for Docker {
             let mut runtimes: Vec<String> = info.runtimes.unwrap_or_default().into_keys().collect();
             runtimes.sort();
             Ok(About {
-                name: version.platform.map_or_else(|| "Docker Engine".into(), |platform| platform.name),
+                name: version
+                    .platform
+                    .map(|platform| platform.name)
+                    .filter(|name| !name.is_empty())
+                    .unwrap_or_else(|| "Docker Engine".into()),
                 version: version.version.unwrap_or_default(),
                 api: version.api_version.unwrap_or_default(),
                 address: self.address.clone(),
@@ -416,109 +421,6 @@ impl Engine for Docker {
         }
         .boxed()
     }
-}
-
-/// The profile in Docker's words; every field is set, so that no default of the engine's decides.
-fn host_config(profile: &Profile) -> HostConfig {
-    let limits = profile.limits();
-    let memory = i64::try_from(limits.memory()).unwrap_or(i64::MAX);
-    let user = profile.user();
-    let tmpfs = profile.scratch().iter().map(|scratch| {
-        let owner =
-            if scratch.owned { format!(",uid={},gid={}", user.uid(), user.gid()) } else { String::new() };
-        let options = format!("rw,nosuid,nodev,noexec,size={},mode={:o}{owner}", scratch.bytes, scratch.mode);
-        (scratch.path.to_owned(), options)
-    });
-    HostConfig {
-        cap_drop: Some(vec!["ALL".into()]),
-        security_opt: Some(vec!["no-new-privileges:true".into(), format!("seccomp={}", seccomp::oci())]),
-        readonly_rootfs: Some(!profile.writable_root()),
-        tmpfs: Some(tmpfs.collect()),
-        network_mode: Some("none".into()),
-        dns: Some(vec![NAMESERVER.into()]),
-        dns_search: Some(vec![".".into()]),
-        // low ports are init's own to listen on: it is not root
-        sysctls: Some(HashMap::from([("net.ipv4.ip_unprivileged_port_start".into(), "0".into())])),
-        memory: Some(memory),
-        memory_swap: Some(memory),
-        pids_limit: Some(limits.pids().into()),
-        nano_cpus: Some(i64::from(limits.milli_cpus()) * 1_000_000),
-        ulimits: Some(vec![ResourcesUlimits {
-            name: Some("nofile".into()),
-            soft: Some(limits.nofile().into()),
-            hard: Some(limits.nofile().into()),
-        }]),
-        ipc_mode: Some("none".into()),
-        cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
-        log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
-        // an install cage is still needed when its programs have ended: it is sealed, then removed
-        auto_remove: Some(!profile.writable_root()),
-        masked_paths: Some(MASKED.iter().map(ToString::to_string).collect()),
-        init: Some(false),
-        privileged: Some(false),
-        ..Default::default()
-    }
-}
-
-/// Hidden inside: what Docker hides unasked, `/dev/mqueue`, which it mounts even where there is no ipc, and
-/// `/proc/pressure`, the whole machine's load, where any user may also have the kernel watch for more of it.
-const MASKED: &[&str] = &[
-    "/dev/mqueue",
-    "/proc/acpi",
-    "/proc/asound",
-    "/proc/interrupts",
-    "/proc/kcore",
-    "/proc/keys",
-    "/proc/latency_stats",
-    "/proc/pressure",
-    "/proc/sched_debug",
-    "/proc/scsi",
-    "/proc/sysrq-trigger",
-    "/proc/timer_list",
-    "/proc/timer_stats",
-    "/sys/devices/virtual/powercap",
-    "/sys/firmware",
-];
-
-/// Refuses a container whose engine took something else down than was asked.
-fn compare(asked: &HostConfig, made: &HostConfig) -> Result<(), EngineError> {
-    macro_rules! same {
-        ($($field:ident),* $(,)?) => {
-            $(if asked.$field != made.$field {
-                let row = format!(
-                    "asked for {} {:?}, and the engine wrote down {:?}",
-                    stringify!($field), asked.$field, made.$field
-                );
-                return Err(EngineError::Weaker { row: Shown::new(&row) });
-            })*
-        };
-    }
-    same!(
-        cap_drop,
-        readonly_rootfs,
-        network_mode,
-        dns,
-        memory,
-        memory_swap,
-        pids_limit,
-        nano_cpus,
-        ipc_mode,
-        cgroupns_mode,
-        security_opt,
-        tmpfs,
-        sysctls,
-        auto_remove,
-        masked_paths
-    );
-    let added = made.cap_add.as_ref().is_some_and(|caps| !caps.is_empty());
-    let opened = made.binds.as_ref().is_some_and(|binds| !binds.is_empty())
-        || made.devices.as_ref().is_some_and(|devices| !devices.is_empty());
-    if added || opened || made.privileged == Some(true) {
-        return Err(EngineError::Weaker {
-            row: Shown::new("the engine added capabilities, mounts or devices of its own"),
-        });
-    }
-    Ok(())
 }
 
 /// The name an image is kept under, so that the engine's own pruning of nameless images leaves it alone.

@@ -10,8 +10,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-mod docker_address;
-
 pub mod docker;
 pub mod egress;
 pub mod engine;

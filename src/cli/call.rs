@@ -116,7 +116,7 @@ async fn call(
         )),
         Err(error) => {
             let what = format!("{} failed during the call", pin.name());
-            Err(start::failed(pin.name(), what, error, &words).await)
+            Err(start::failed(pin, what, error, &words).await)
         }
     };
     cage.end().await?;

@@ -61,7 +61,7 @@ fn show(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     let row = |label: &str, value: String| out.line(format!("{label:12} {value}"));
     row("name", pin.name().to_string());
     row("package", plan.release().id());
-    row("hash", plan.release().integrity().as_str().to_owned());
+    row("hash", plan.release().integrity().to_string());
     row("tree", format!("{} packages, {}", pin.lock().entries().len(), plan.tree_digest()));
     row(
         "runtime",

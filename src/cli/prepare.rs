@@ -3,8 +3,6 @@
 //! One way for every command that makes one: find the release, resolve its tree in a cage, draw the plan. Nothing
 //! third-party is unpacked on this host or run anywhere.
 
-use std::collections::BTreeMap;
-
 use super::host::Host;
 use super::out::Out;
 use crate::digest::Digest;
@@ -91,7 +89,7 @@ pub async fn prepare(host: &Host, out: &Out, text: &str, options: &PlanOptions) 
     let lock = npm.resolve(&wanted).await?;
     out.pause();
 
-    let released = Released::of(&release)?;
+    let released = Released::from(&release);
     let lock = Lock::npm(&lock, &released)?;
     let bin = choose_bin(&release, options.bin.as_deref())?;
     let runtime = Runtime::new(runtime.name(), runtime.version(), runtime.recipe())?;
@@ -182,12 +180,12 @@ impl Asked {
         runtime: Runtime,
         bin: Bin,
     ) -> Result<Plan, Failure> {
-        let holders = holders(host)?;
+        let holders = host.store()?.holders()?;
         let holder = |name: &LocalName| holders.get(name).cloned();
         let source = release.source();
         let name = match &self.name {
             Some(name) => LocalName::given(name, &source, holder)?,
-            None => LocalName::derive(&source, release.package(), holder),
+            None => LocalName::derive(&source, release.package().as_str(), holder),
         };
         Ok(Plan::draw(Draft {
             name,
@@ -202,12 +200,6 @@ impl Asked {
             user: User::NOBODY,
         })?)
     }
-}
-
-/// Which source has which name.
-fn holders(host: &Host) -> Result<BTreeMap<LocalName, String>, Failure> {
-    let pins = host.store()?.all()?;
-    Ok(pins.iter().map(|pin| (pin.name().clone(), pin.plan().source().to_owned())).collect())
 }
 
 /// The program to start: the one asked for, the only one, or the one that bears the package's name.

@@ -102,7 +102,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
             Left::Client | Left::ClientBroke => Ok(ExitCode::SUCCESS),
             Left::Server(end) => {
                 let what = format!("{} ended while its client was there", pin.name());
-                Err(start::failed(pin.name(), what, end.how, &words).await)
+                Err(start::failed(&pin, what, end.how, &words).await)
             }
         },
     }
@@ -137,6 +137,9 @@ fn narrate(out: &Out, host: &Host, pin: &Pin, event: &Event) {
         }
         Event::Held { kind, name: item } => {
             out.warn(format!("{name}: the {} `{item}` is held back", word(*kind)))
+        }
+        Event::CallRefused { name: item, .. } => {
+            out.warn(format!("{name}: a call of `{item}` was refused; `pinfold tools {name}` shows why"));
         }
         Event::Withheld { what, .. } => {
             out.warn(format!("{name}: a text in {what} was withheld by the screen"))

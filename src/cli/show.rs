@@ -33,6 +33,7 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
             Err(error) => Err(error.into()),
         };
     }
+    host.sweep().await?;
     let prepared = prepare(host, out, &args.spec, &args.options).await?;
     let shown = ShownPlans::of(host.home())?;
     shown.sweep(now)?;

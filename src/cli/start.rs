@@ -138,22 +138,25 @@ impl Live {
 
 /// A server that failed, in words: how it ended and what it said.
 pub async fn failed(
-    name: &LocalName,
+    pin: &Pin,
     what: impl std::fmt::Display,
     why: impl std::fmt::Display,
     words: &LastWords,
 ) -> Failure {
-    let said = words.lines().await;
-    let hint = if said.iter().any(|line| line.to_string().contains("Cannot find module")) {
+    let wanters: Vec<String> = pin.lock().script_wanters().iter().map(ToString::to_string).collect();
+    let hint = if wanters.is_empty() {
         format!(
-            "a package of its tree may need an install script or a file outside its package; `pinfold show {name}` lists what wanted scripts"
+            "its last words are below, if it had any; `pinfold show {}` shows what it was started with",
+            pin.name()
         )
     } else {
+        // the commonest reason by far: a native module whose script would have fetched or built it
         format!(
-            "its last words are below, if it had any; `pinfold show {name}` shows what it was started with"
+            "{} wanted to run install scripts, which are off; look for a version of the server that ships prebuilt files, or does without",
+            wanters.join(", ")
         )
     };
-    Failure::new(Code::ServerFailed, what, why, hint).with_last_words(said)
+    Failure::new(Code::ServerFailed, what, why, hint).with_last_words(words.lines().await)
 }
 
 /// How a server ended, in words that follow "it ended: ".

@@ -10,7 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::plan::{Facts, Integrity, Lock, Origin, Plan, PlanFile};
+use crate::plan::{Facts, Lock, Origin, Plan, PlanFile};
+use crate::source::Integrity;
 use crate::state::{Home, StateError, list_private, read_private, remove_private, write_private};
 
 /// How long a shown plan is kept.
@@ -126,7 +127,7 @@ impl ShownPlans {
                 let Some(archive) = read_private(&path, ARCHIVE_LIMIT)? else {
                     return Err(corrupt("its archive is gone".to_owned()));
                 };
-                if Integrity::of(&archive) != *plan.release().integrity() {
+                if Integrity::of(&archive) != plan.release().integrity() {
                     return Err(StateError::corrupt(&path, "it is not the archive the plan names"));
                 }
                 Some(archive)
@@ -170,7 +171,7 @@ fn is_old(shown: Timestamp, now: Timestamp) -> bool {
 mod tests {
     use super::*;
     use crate::plan::Draft;
-    use crate::plan::tests::{ARCHIVE, draft, lock, lock_of, plan, release};
+    use crate::plan::tests::{ARCHIVE, draft, lock, lock_of, plan, released};
 
     fn shown() -> (tempfile::TempDir, ShownPlans) {
         let dir = tempfile::tempdir().unwrap();
@@ -219,9 +220,7 @@ mod tests {
     fn a_package_on_this_disk_is_kept_with_its_archive_and_refused_with_another() {
         let (_dir, plans) = shown();
         let origin = Origin::Path("/srv/x".into());
-        let release =
-            crate::plan::Released::npm(release().package(), "1.2.3", Integrity::of(ARCHIVE).as_str(), origin)
-                .unwrap();
+        let release = released("@acme/spotify-mcp", ARCHIVE, origin);
         let lock = lock_of(&release);
         let plan = Plan::draw(Draft { release, ..draft(&lock) }).unwrap();
         plans.keep(&plan, &lock, &Facts::default(), Some(ARCHIVE), NOW).unwrap();

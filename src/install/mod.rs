@@ -66,6 +66,12 @@ pub enum InstallError {
         /// Names it looked up and may not reach.
         denied: Vec<Shown>,
     },
+    /// Something was laid down that is not in the lock, or not as it is there.
+    #[error("{package} was installed otherwise than it was locked")]
+    OtherTree {
+        /// Which entry.
+        package: Shown,
+    },
     /// A tool in the cage failed where it never should.
     #[error("{tool} failed in the cage")]
     Tool {
@@ -115,6 +121,12 @@ impl From<InstallError> for Failure {
                 "try again; if the bytes of a package changed under its version, `pinfold show` makes a new plan to look at",
             )
             .with_last_words(said),
+            InstallError::OtherTree { .. } => Failure::new(
+                Code::HashMismatch,
+                what,
+                "a package of the tree brings a lock of its own that npm followed instead",
+                "do not use this server; tell its author that `npm-shrinkwrap.json` and the published tree differ",
+            ),
             InstallError::Tool { said, .. } => Failure::new(
                 Code::InstallFailed,
                 what,

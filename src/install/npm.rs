@@ -6,7 +6,10 @@
 //!
 //! Invariant: nothing of the user's npm configuration but registry addresses goes in; no credential does.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use serde::Deserialize;
 
 use super::runtime::Runtime;
 use super::tool::Tool;
@@ -18,7 +21,7 @@ use crate::cage::image::Image;
 use crate::cage::profile::Profile;
 use crate::net::Resolver;
 use crate::pin::Pin;
-use crate::plan::{OWN_TARBALL, SERVER_DIR};
+use crate::plan::{Lock, LockEntry, OWN_TARBALL, SERVER_DIR};
 use crate::source::Registries;
 use crate::text::Shown;
 
@@ -132,7 +135,8 @@ impl Npm {
             }
             let ended = self.npm(["npm", "ci", "--ignore-scripts"]).within(SERVER_DIR).attempt(&cage).await?;
             if ended.well {
-                return Ok(());
+                let laid = cage.get(&format!("{SERVER_DIR}/node_modules/.package-lock.json"), LOCK_LIMIT).await?;
+                return compare(pin.lock(), &laid);
             }
             Err(InstallError::NotInstalled {
                 package: Shown::new(&pin.plan().release().id()),
@@ -190,6 +194,33 @@ impl Npm {
         }
         Tool::new(argv).with(&env)
     }
+}
+
+/// Holds what npm says it laid down against the lock: a package's own `npm-shrinkwrap.json` is read again at
+/// install, and could name other packages than were resolved.
+fn compare(lock: &Lock, laid: &[u8]) -> Result<(), InstallError> {
+    #[derive(Deserialize)]
+    struct Laid {
+        packages: BTreeMap<String, Package>,
+    }
+    #[derive(Deserialize)]
+    struct Package {
+        version: Option<String>,
+        integrity: Option<String>,
+    }
+    let unread = |why: String| InstallError::OtherTree { package: Shown::new(&why) };
+    let laid: Laid = serde_json::from_slice(laid).map_err(|error| unread(format!("npm's own list ({error})")))?;
+    let known: BTreeMap<&str, &LockEntry> = lock.entries().iter().map(|entry| (entry.path(), entry)).collect();
+    for (path, package) in &laid.packages {
+        let same = known.get(path.as_str()).is_some_and(|entry| {
+            package.version.as_deref() == Some(entry.version())
+                && package.integrity == entry.integrity().map(|integrity| integrity.to_string())
+        });
+        if !same {
+            return Err(unread(path.clone()));
+        }
+    }
+    Ok(())
 }
 
 /// The names that were asked for in vain.

@@ -82,8 +82,11 @@ impl PinFile {
         serde_json::from_slice(bytes).map_err(|e| e.to_string())
     }
 
-    /// The digest of the lock the file claims belongs to it. Not yet verified: only for finding that lock.
-    pub(super) fn claimed_lock(self, key: &SealKey) -> Result<Unlocked, String> {
+    /// Everything but the lock, verified; the digest of its lock is among it.
+    ///
+    /// # Errors
+    /// What is wrong, as the end of a sentence about the file.
+    pub(super) fn unlocked(self, key: &SealKey) -> Result<Unlocked, String> {
         if self.format != FORMAT {
             return Err(format!("it has the form {}, of another version of pinfold", self.format));
         }
@@ -114,7 +117,7 @@ impl PinFile {
     /// # Errors
     /// What is wrong, as the end of a sentence about the file.
     pub fn check(self, lock: &[u8], key: &SealKey) -> Result<Pin, String> {
-        self.claimed_lock(key)?.with_lock(lock)
+        self.unlocked(key)?.with_lock(lock)
     }
 }
 

@@ -141,6 +141,12 @@ pub enum PinError {
         /// The name.
         name: LocalName,
     },
+    /// More items, or longer names of them, than a surface may have.
+    #[error("{name} shows more than a pin can hold")]
+    TooMuch {
+        /// The name.
+        name: LocalName,
+    },
     /// A plan, a lock and a consent that do not belong together. A fault of ours.
     #[error("the plan of {name}, its lock and the consent do not belong together")]
     Unrelated {
@@ -183,6 +189,12 @@ impl From<PinError> for Failure {
                 what,
                 "another pinfold changed its pin while this one was at work",
                 "try again",
+            ),
+            PinError::TooMuch { .. } => Failure::new(
+                Code::ServerFailed,
+                what,
+                "a server with thousands of tools is of no use to a model, and its surface cannot be held",
+                "choose another server",
             ),
             PinError::Unrelated { .. } => {
                 Failure::new(Code::Other, what, "this is a fault of pinfold's own", "please report it")

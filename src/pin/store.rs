@@ -13,6 +13,7 @@
 //! Invariants: a writer holds the store's lock; what is read is verified whole or is an error, never an empty
 //! store; a name belongs to one source until it is removed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -92,8 +93,17 @@ impl Store {
     /// The pin of that name.
     ///
     /// # Errors
-    /// [`PinError::NotMounted`] if there is none; [`PinError::Corrupt`] if it is not wholly what it should be.
+    /// [`PinError::NotMounted`] if there is none; otherwise as [`Store::find`].
     pub fn load(&self, name: &LocalName) -> Result<Pin, PinError> {
+        self.find(name)?.ok_or_else(|| self.not_mounted(name))
+    }
+
+    /// The pin of that name, if there is one.
+    ///
+    /// # Errors
+    /// [`PinError::Corrupt`] if it is not wholly what it should be; [`PinError::State`] if its files cannot be
+    /// used.
+    pub fn find(&self, name: &LocalName) -> Result<Option<Pin>, PinError> {
         // Without the lock first: starting a server waits for nobody. A pin and a lock that verify belong
         // together, however they were read.
         match self.read(name) {
@@ -103,21 +113,21 @@ impl Store {
                 self.read(name)
             }
             other => other,
-        }?
-        .ok_or_else(|| self.not_mounted(name))
+        }
     }
 
-    /// The source that has the name, for deriving local names. A pin that cannot be read keeps its name all the
-    /// same: then what it is of is unknown.
+    /// Which source has which name, for deriving local names. Locks are not read, so it is quick.
     ///
     /// # Errors
-    /// As [`Store::load`], but for an absent pin.
-    pub fn holder(&self, name: &LocalName) -> Result<Option<String>, PinError> {
-        match self.load(name) {
-            Ok(pin) => Ok(Some(pin.plan().source().to_owned())),
-            Err(PinError::NotMounted { .. }) => Ok(None),
-            Err(e) => Err(e),
+    /// The first pin that cannot be used: whose its name is would be a guess.
+    pub fn holders(&self) -> Result<BTreeMap<LocalName, String>, PinError> {
+        let mut holders = BTreeMap::new();
+        for name in self.names()? {
+            if let Some(pin) = self.unlocked(&name)? {
+                holders.insert(name, pin.plan().source().to_owned());
+            }
         }
+        Ok(holders)
     }
 
     /// Every pin, by name.
@@ -127,11 +137,8 @@ impl Store {
     pub fn all(&self) -> Result<Vec<Pin>, PinError> {
         let mut pins = Vec::new();
         for name in self.names()? {
-            match self.load(&name) {
-                // Removed by another process meanwhile.
-                Err(PinError::NotMounted { .. }) => {}
-                pin => pins.push(pin?),
-            }
+            // None: removed by another process meanwhile.
+            pins.extend(self.find(&name)?);
         }
         Ok(pins)
     }
@@ -186,13 +193,20 @@ impl Store {
         self.dir.join(format!("{name}.{ext}"))
     }
 
-    fn read(&self, name: &LocalName) -> Result<Option<Pin>, PinError> {
+    /// The pin, verified but for its lock.
+    fn unlocked(&self, name: &LocalName) -> Result<Option<Unlocked>, PinError> {
         let corrupt = |why: String| PinError::Corrupt { name: Shown::new(name.as_str()), why };
         let Some(bytes) = read_private(&self.file(name, "json"), PIN_LIMIT)? else { return Ok(None) };
-        let pin = PinFile::parse(&bytes).and_then(|file| file.claimed_lock(&self.key)).map_err(corrupt)?;
+        let pin = PinFile::parse(&bytes).and_then(|file| file.unlocked(&self.key)).map_err(corrupt)?;
         if pin.plan().name() != name {
             return Err(corrupt(format!("it is the pin of {}, renamed", pin.plan().name())));
         }
+        Ok(Some(pin))
+    }
+
+    fn read(&self, name: &LocalName) -> Result<Option<Pin>, PinError> {
+        let corrupt = |why: String| PinError::Corrupt { name: Shown::new(name.as_str()), why };
+        let Some(pin) = self.unlocked(name)? else { return Ok(None) };
         let lock = self.lock_of(name, &pin)?.ok_or_else(|| corrupt("its lock is gone".to_owned()))?;
         pin.with_lock(&lock).map(Some).map_err(corrupt)
     }
@@ -209,8 +223,11 @@ impl Store {
     }
 
     fn write(&self, pin: &Pin) -> Result<(), PinError> {
-        self.sweep()?;
         let name = pin.name();
+        if pin.surface().is_some_and(|surface| !surface.is_sound()) {
+            return Err(PinError::TooMuch { name: name.clone() });
+        }
+        self.sweep()?;
         let bytes = written(pin, &self.key)
             .map_err(|why| PinError::Corrupt { name: Shown::new(name.as_str()), why })?;
         self.settle(name)?;
@@ -227,9 +244,7 @@ impl Store {
     fn settle(&self, name: &LocalName) -> Result<(), PinError> {
         let (lock, new) = (self.file(name, "lock"), self.file(name, "lock.new"));
         let Some(bytes) = read_private(&new, LOCK_LIMIT)? else { return Ok(()) };
-        let Some(json) = read_private(&self.file(name, "json"), PIN_LIMIT)? else { return Ok(()) };
-        let pin = PinFile::parse(&json).and_then(|file| file.claimed_lock(&self.key));
-        if pin.is_ok_and(|pin| pin.lock_digest() == Digest::of(&bytes)) {
+        if self.unlocked(name)?.is_some_and(|pin| pin.lock_digest() == Digest::of(&bytes)) {
             std::fs::rename(&new, &lock).map_err(|e| StateError::io("write", &lock, e))?;
         }
         Ok(())

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 
 /// Items a surface may have; a store with more was not written by us.
-const MOST_ITEMS: usize = 20_000;
+const MOST_ITEMS: usize = 5_000;
 
 /// Bytes of an item's key.
 const LONGEST_KEY: usize = 1024;

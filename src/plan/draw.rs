@@ -9,10 +9,11 @@ use serde::Serialize;
 
 use super::egress::MOST_RULES;
 use super::{
-    Argument, ArgumentRefused, Bin, Body, EnvAsked, EnvName, EnvValue, FORMAT, Install, Integrity, Limits,
-    LocalName, Lock, MOST_ARGUMENTS, Plan, PlanFile, PlanRefused, Released, Runtime, User, WayOut,
+    Argument, ArgumentRefused, Bin, Body, EnvAsked, EnvName, EnvValue, FORMAT, Install, Limits, LocalName,
+    Lock, MOST_ARGUMENTS, Plan, PlanFile, PlanRefused, Released, Runtime, User, WayOut,
 };
 use crate::digest::Digest;
+use crate::source::{Ecosystem, Integrity, NpmName, NpmVersion};
 use crate::text::Shown;
 
 /// Variables a plan may name; each is a line on the card.
@@ -80,9 +81,9 @@ impl Plan {
             name,
             source: release.source(),
             ecosystem: release.ecosystem(),
-            package: release.package().to_owned(),
-            version: release.version().to_string(),
-            integrity: release.integrity().clone(),
+            package: release.package().clone(),
+            version: release.version().clone(),
+            integrity: release.integrity(),
             origin: release.origin().clone(),
             lock: lock.digest(),
             runtime,
@@ -104,6 +105,7 @@ impl Plan {
         if let Some(name) = body.env.keys().find(|name| body.credentials.contains(*name)) {
             return Err(PlanRefused::TwiceGiven(name.clone()));
         }
+        released.check_origin()?;
         if body.egress.len() > MOST_RULES {
             return Err(PlanRefused::TooMany { what: "egress rules", most: MOST_RULES });
         }
@@ -121,10 +123,11 @@ impl Plan {
 #[derive(Serialize)]
 struct Tree<'a> {
     format: u32,
-    ecosystem: super::Ecosystem,
-    package: &'a str,
-    version: &'a str,
-    integrity: &'a Integrity,
+    #[serde(serialize_with = "super::ecosystem::serialize")]
+    ecosystem: Ecosystem,
+    package: &'a NpmName,
+    version: &'a NpmVersion,
+    integrity: Integrity,
     lock: Digest,
     runtime: &'a Runtime,
     install: Install,
@@ -137,7 +140,7 @@ impl<'a> Tree<'a> {
             ecosystem: body.ecosystem,
             package: &body.package,
             version: &body.version,
-            integrity: &body.integrity,
+            integrity: body.integrity,
             lock: body.lock,
             runtime: &body.runtime,
             install: body.install,
@@ -159,7 +162,7 @@ impl PlanFile {
         }
         // Every part is checked again as when it was drawn; those that follow from others must follow.
         let release =
-            Released::npm(&body.package, &body.version, body.integrity.as_str(), body.origin.clone())?;
+            Released::stored(body.package.clone(), body.version.clone(), body.integrity, body.origin.clone());
         if body.source != release.source() {
             return Err(stored("its source is not that of its package"));
         }

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::net::HostName;
 use crate::text::Shown;
 
 /// The port of a rule that names none: HTTPS.
@@ -23,7 +24,7 @@ pub struct WayOut(String);
 
 /// The text is not a way out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no egress rule: HOST[:PORT], *.DOMAIN[:PORT], or `public`; names only, no address")]
+#[error("`{0}` is no egress rule: HOST[:PORT], *.DOMAIN[:PORT], or `public`; a public name, no address")]
 pub struct NotAWayOut(Shown);
 
 impl WayOut {
@@ -50,29 +51,16 @@ impl FromStr for WayOut {
             None => (text, HTTPS),
             Some((host, port)) => {
                 let spelling = !port.starts_with('0') && port.bytes().all(|b| b.is_ascii_digit());
-                (host, port.parse().ok().filter(|_| spelling).ok_or_else(refuse)?)
+                (host, port.parse::<u16>().ok().filter(|_| spelling).ok_or_else(refuse)?)
             }
         };
-        let host = host.to_ascii_lowercase();
-        let name = host.strip_prefix("*.").unwrap_or(&host);
-        let name = name.strip_suffix('.').unwrap_or(name);
-        // RFC 1123, 2.1, and a last label that is no number: RFC 3696, 2, so an address is never a name.
-        let label = |l: &str| {
-            (1..=63).contains(&l.len())
-                && l.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-                && !l.starts_with('-')
-                && !l.ends_with('-')
-        };
-        let last = name.rsplit('.').next().unwrap_or_default();
-        let numeric = last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x");
-        if name.len() > 253 || !name.split('.').all(label) || numeric || name == "public" {
+        let (star, host) = host.strip_prefix("*.").map_or(("", host), |domain| ("*.", domain));
+        // The grammar and the names that only ever mean this machine are the network guard's; here they are
+        // asked so that nobody is shown, and consents to, a rule that can never hold.
+        let name: HostName = host.parse().map_err(|_| refuse())?;
+        if name.third_party().is_err() {
             return Err(refuse());
         }
-        if host.starts_with("*.") && !name.contains('.') {
-            // `*.com` is nearly everything.
-            return Err(refuse());
-        }
-        let star = if host.starts_with("*.") { "*." } else { "" };
         Ok(Self(format!("{star}{name}:{port}")))
     }
 }
@@ -112,6 +100,7 @@ mod tests {
             ("api.example.com.", "api.example.com:443"),
             ("db.example.com:5432", "db.example.com:5432"),
             ("*.example.com", "*.example.com:443"),
+            ("bücher.example", "xn--bcher-kva.example:443"),
             ("public", "public"),
         ] {
             assert_eq!(text.parse::<WayOut>().unwrap().as_str(), rule);
@@ -141,7 +130,12 @@ mod tests {
             "x.example:+1",
             "public:443",
             "x y",
-            "ünï.example",
+            "localhost",
+            "x.localhost",
+            "printer.local",
+            "metadata.google.internal",
+            "host.docker.internal",
+            "intranet",
             "*.*.example.com",
         ] {
             assert!(bad.parse::<WayOut>().is_err(), "{bad}");

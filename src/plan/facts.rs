@@ -4,7 +4,7 @@
 //! a registry that words a description anew has not changed what was consented to.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::text::Shown;
 
@@ -13,39 +13,27 @@ use crate::text::Shown;
 #[serde(default, deny_unknown_fields)]
 pub struct Facts {
     /// The package's description of itself.
-    #[serde(serialize_with = "write", deserialize_with = "read", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "read", skip_serializing_if = "Option::is_none")]
     pub description: Option<Shown>,
     /// When the version was published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<Timestamp>,
     /// The account that published it.
-    #[serde(serialize_with = "write", deserialize_with = "read", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "read", skip_serializing_if = "Option::is_none")]
     pub publisher: Option<Shown>,
     /// Whether the registry holds a provenance statement for it; `None` where it was not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<bool>,
     /// Why its publisher says not to use it any more.
-    #[serde(serialize_with = "write", deserialize_with = "read", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "read", skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<Shown>,
     /// Variables that were asked for and left out, each with the reason.
-    #[serde(
-        serialize_with = "write_pairs",
-        deserialize_with = "read_pairs",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(deserialize_with = "read_pairs", skip_serializing_if = "Vec::is_empty")]
     pub dropped_env: Vec<(Shown, Shown)>,
-}
-
-fn write<S: Serializer>(text: &Option<Shown>, serializer: S) -> Result<S::Ok, S::Error> {
-    text.as_ref().map(ToString::to_string).serialize(serializer)
 }
 
 fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Shown>, D::Error> {
     Ok(Option::<String>::deserialize(deserializer)?.map(|text| Shown::new(&text)))
-}
-
-fn write_pairs<S: Serializer>(pairs: &[(Shown, Shown)], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(pairs.iter().map(|(name, why)| [name.to_string(), why.to_string()]))
 }
 
 fn read_pairs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(Shown, Shown)>, D::Error> {

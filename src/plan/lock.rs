@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::refused::PlanRefused;
-use super::release::{Integrity, Origin, Released, is_npm_name};
+use super::release::{Origin, Released, is_npm_name};
 use crate::digest::Digest;
+use crate::source::Integrity;
 use crate::text::Shown;
 
 /// Packages a tree may have.
@@ -67,8 +68,8 @@ impl LockEntry {
     }
 
     /// The hash of its archive; `None` only for what travels inside another entry's archive.
-    pub fn integrity(&self) -> Option<&Integrity> {
-        self.integrity.as_ref()
+    pub fn integrity(&self) -> Option<Integrity> {
+        self.integrity
     }
 
     /// Whether it would run a script when installed, by its own word. None is run.
@@ -115,7 +116,7 @@ impl Lock {
             Origin::Registry => release.version().to_string(),
             Origin::Path(_) => OWN_TARBALL.to_owned(),
         };
-        let manifest = json!({ "dependencies": { release.package(): spec } });
+        let manifest = json!({ "dependencies": { release.package().as_str(): spec } });
 
         let bundled = bundle::proven(packages);
         let mut kept = BTreeMap::from([(String::new(), manifest.clone())]);
@@ -185,7 +186,9 @@ fn check_root(root: Option<&Value>, release: &Released) -> Result<(), PlanRefuse
         }
     }
     match root.get("dependencies") {
-        Some(Value::Object(deps)) if deps.len() == 1 && deps.contains_key(release.package()) => Ok(()),
+        Some(Value::Object(deps)) if deps.len() == 1 && deps.contains_key(release.package().as_str()) => {
+            Ok(())
+        }
         _ => Err(refuse(format_args!("its root depends on more than {}", release.package()))),
     }
 }
@@ -221,7 +224,7 @@ fn read_entry(
     match entry.get("resolved") {
         None => {}
         Some(Value::String(from)) => match own {
-            Some(release) if matches!(release.origin(), Origin::Path(_)) && from == OWN_TARBALL => {}
+            Some(release) if release.is_local() && from == OWN_TARBALL => {}
             _ => return Err(elsewhere(from)),
         },
         Some(_) => return Err(elsewhere("an address that is none")),
@@ -230,13 +233,13 @@ fn read_entry(
         return Err(PlanRefused::HashMissing { package: Shown::new(&format!("{name}@{version}")) });
     }
     if let Some(release) = own {
-        let same = name == release.package()
+        let same = name == release.package().as_str()
             && version == &release.version().to_string()
-            && integrity.as_ref() == Some(release.integrity());
+            && integrity == Some(release.integrity());
         if !same {
             return Err(PlanRefused::OtherBytes { package: Shown::new(name) });
         }
-        if matches!(release.origin(), Origin::Path(_)) && !entry.contains_key("resolved") {
+        if release.is_local() && !entry.contains_key("resolved") {
             return Err(elsewhere("the registry, and it should be from this disk"));
         }
     }

@@ -34,10 +34,11 @@ pub use limits::{LimitRefused, Limits, LimitsAsked};
 pub use lock::{Lock, LockEntry, OWN_TARBALL};
 pub use name::{LocalName, NameRefused};
 pub use refused::PlanRefused;
-pub use release::{Ecosystem, Integrity, NotAnIntegrity, Origin, Released};
+pub use release::{Origin, Released};
 pub use runtime::{Bin, Runtime, SERVER_DIR, User};
 
 use crate::digest::Digest;
+use crate::source::{Ecosystem, Integrity, NpmName, NpmVersion};
 
 #[cfg(test)]
 pub(crate) use draw::tests;
@@ -58,9 +59,10 @@ struct Body {
     format: u32,
     name: LocalName,
     source: String,
+    #[serde(with = "ecosystem")]
     ecosystem: Ecosystem,
-    package: String,
-    version: String,
+    package: NpmName,
+    version: NpmVersion,
     integrity: Integrity,
     origin: Origin,
     lock: Digest,
@@ -74,6 +76,24 @@ struct Body {
     mounts: Vec<Mount>,
     limits: Limits,
     user: User,
+}
+
+/// An ecosystem as it is written.
+mod ecosystem {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::source::Ecosystem;
+
+    pub(super) fn serialize<S: Serializer>(ecosystem: &Ecosystem, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(ecosystem)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ecosystem, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let all = [Ecosystem::Npm];
+        let found = all.into_iter().find(|ecosystem| ecosystem.to_string() == text);
+        found.ok_or_else(|| serde::de::Error::custom("no ecosystem that pinfold knows"))
+    }
 }
 
 /// The form of [`Body`]. Another number is another Pinfold's.

@@ -10,19 +10,6 @@ use crate::digest::Digest;
 use crate::failure::{Code, Failure};
 use crate::text::Shown;
 
-macro_rules! by_way_of_plan {
-    ($($part:ty),*) => {
-        $(impl From<$part> for Failure {
-            fn from(error: $part) -> Self {
-                PlanRefused::from(error).into()
-            }
-        })*
-    };
-}
-
-// a part that is refused before there is a plan reads the same as one refused with it
-by_way_of_plan!(NameRefused, EnvRefused, LimitRefused, NotAWayOut);
-
 /// A plan that is refused, or cannot be read back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanRefused {
@@ -57,12 +44,6 @@ pub enum PlanRefused {
         /// The bound.
         most: usize,
     },
-    /// A package's name.
-    #[error("`{0}` is no npm package's name")]
-    PackageName(Shown),
-    /// A version that is none, or could mean several.
-    #[error("`{0}` is no exact version")]
-    NotExact(Shown),
     /// A path that is relative, not UTF-8, or holds what cannot be drawn.
     #[error("the path {0} cannot be part of a plan")]
     Path(Shown),
@@ -115,7 +96,7 @@ impl PlanRefused {
     /// The stable code.
     pub fn code(&self) -> Code {
         match self {
-            Self::Name(_) | Self::PackageName(_) | Self::NotExact(_) => Code::NameRefused,
+            Self::Name(_) => Code::NameRefused,
             Self::Env(_) | Self::TwiceGiven(_) => Code::EnvRefused,
             Self::Egress(_) => Code::EgressRefused,
             Self::Limit(_) => Code::Usage,
@@ -143,8 +124,6 @@ impl PlanRefused {
             Self::Egress(_) => "a way out is a name, checked and resolved at each connection",
             Self::Argument { .. } => "arguments are shown whole on the card and handed over unchanged",
             Self::TooMany { .. } => "nobody can read a card that long",
-            Self::PackageName(_) => "a package is named exactly, by its ecosystem's grammar",
-            Self::NotExact(_) => "what runs is one exact version; tags and ranges are looked up first",
             Self::Path(_) => "the path is shown on the card and has to mean one place",
             Self::Bin(_) => "only files of the package itself are started",
             Self::Runtime(_) => "what runs the server is part of what is consented to",
@@ -173,7 +152,6 @@ impl PlanRefused {
             Self::Egress(_) => "write for example --egress api.example.com:443".to_owned(),
             Self::Argument { .. } => "check what stands after `--`".to_owned(),
             Self::TooMany { .. } => "leave some out".to_owned(),
-            Self::PackageName(_) | Self::NotExact(_) => "write npm:@scope/name@1.2.3".to_owned(),
             Self::Path(_) => "move the package to a plain path".to_owned(),
             Self::Bin(_) => "choose another program of the package with --bin".to_owned(),
             Self::Runtime(_) => "build the runtime image again: pinfold images build".to_owned(),
@@ -193,3 +171,16 @@ impl From<PlanRefused> for Failure {
         Failure::new(refused.code(), &refused, refused.why(), refused.hint())
     }
 }
+
+/// The parts' own refusals, for whoever reads a part before there is a plan.
+macro_rules! as_a_plan_refused {
+    ($($part:ty),*) => {$(
+        impl From<$part> for Failure {
+            fn from(refused: $part) -> Self {
+                PlanRefused::from(refused).into()
+            }
+        }
+    )*};
+}
+
+as_a_plan_refused!(NameRefused, EnvRefused, LimitRefused, NotAWayOut);

@@ -95,6 +95,12 @@ impl Answer {
         Self::new(SERVER_ERROR, "withheld", message, format!("pinfold tools {server}"))
     }
 
+    /// A result whose text fails the screen.
+    pub fn text_refused(server: &str) -> Self {
+        let message = format!("What the server \"{server}\" answered did not pass the screen");
+        Self::new(SERVER_ERROR, "withheld", message, format!("pinfold tools {server}"))
+    }
+
     pub fn no_requests_in_this_era() -> Self {
         let message = "A server cannot send requests in this version of MCP".to_owned();
         Self::new(METHOD_NOT_FOUND, "wrong-direction", message, "")

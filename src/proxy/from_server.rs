@@ -9,7 +9,7 @@ use super::answer::Answer;
 use super::envelope::{Broken, Envelope, Id, Kind as Message};
 use super::gate::Ruling;
 use super::ledger::{LookUp, NotTaken, Now, PAGES, Topic};
-use super::lists::{self, List};
+use super::lists::{self, List, Page};
 use super::referee::{Moves, Referee, cancelled, listing};
 use super::scan::{Span, same_to_any_parser};
 use super::session::{Dropped, Event};
@@ -34,7 +34,7 @@ const STATELESS: &str = "2026-07-28";
 
 impl Referee {
     /// A line from the server.
-    pub fn from_server(&mut self, line: &[u8]) -> Moves {
+    pub fn server_says(&mut self, line: &[u8]) -> Moves {
         match Envelope::read(line) {
             Ok(envelope) => self.server_message(line, &envelope),
             Err(broken) if broken.meant => self.server_broke(&broken),
@@ -113,7 +113,7 @@ impl Referee {
             return self.server_fails(envelope, id, topic);
         }
         match topic {
-            Topic::Opener | Topic::List { .. } => {
+            Topic::Opener | Topic::List { .. } | Topic::Text => {
                 let Some(result) = read_object(envelope, envelope.result()) else {
                     return self.unusable(id, "it is too large to be screened, or not an object");
                 };
@@ -121,11 +121,15 @@ impl Referee {
                     return self.unusable(id, "it asks for input where MCP allows none");
                 }
                 match topic {
-                    Topic::List { list, first } => self.listed(id, list, first, result),
-                    _ => self.opened(id, result),
+                    Topic::List { list, page } => self.listed(id, list, page, result),
+                    Topic::Opener => self.opened(id, result),
+                    _ => self.said(id, Value::Object(result)),
                 }
             }
             Topic::Other | Topic::Held => match envelope.input_requests() {
+                Some(_) if envelope.values() > VALUES => {
+                    self.unusable(id, "its input requests are too many to be screened")
+                }
                 Some(span) => self.input_required(line, id, span),
                 None => Moves::pass(),
             },
@@ -148,7 +152,7 @@ impl Referee {
         if elicits && !self.policy.elicitation {
             return self.input_denied(id, Denied::Elicitation);
         }
-        if !elicits && !matches!(topic, Topic::Opener | Topic::List { .. }) {
+        if !elicits && topic == Topic::Other {
             return Moves::pass();
         }
         let mut error = Value::Object(error);
@@ -194,18 +198,23 @@ impl Referee {
         Moves::client(message(Some(id), &[("result", &Value::Object(result))]))
     }
 
-    fn listed(&mut self, id: &Id, list: List, first: bool, mut result: Map<String, Value>) -> Moves {
-        if first {
-            self.ledger.known(list).begin();
+    /// A result that is text for a model as a whole.
+    fn said(&mut self, id: &Id, result: Value) -> Moves {
+        if self.shows_text("result", &result) {
+            return Moves::client(message(Some(id), &[("result", &result)]));
         }
+        Moves::client(Answer::text_refused(&self.policy.server).line(Some(id)))
+    }
+
+    fn listed(&mut self, id: &Id, list: List, page: Page, mut result: Map<String, Value>) -> Moves {
         let gate = self.policy.gatekeeper.clone();
-        let sieved = lists::sieve(list, &mut result, &*gate, self.ledger.known(list), &mut self.events);
-        if let Err(why) = sieved {
+        let known = self.ledger.known(list);
+        let round = known.client_page(page);
+        if let Err(why) = lists::sieve(list, round, &mut result, &*gate, known, &mut self.events) {
+            known.client_page(Page::Other);
             return self.unusable(id, why);
         }
-        if next_cursor(&result).is_none() {
-            self.ledger.known(list).end();
-        }
+        known.client_page_read(next_cursor(&result));
         Moves::client(message(Some(id), &[("result", &Value::Object(result))]))
     }
 
@@ -215,17 +224,18 @@ impl Referee {
         let error = read_object(envelope, envelope.error()).filter(|_| failed);
         if error.is_some_and(|error| error_code(&error) == Some(METHOD_NOT_FOUND)) {
             // It has no such list, so nothing on it; what a call makes of that is the server's to say.
-            self.ledger.known(list).end();
+            self.ledger.known(list).end(look_up.round);
             return done;
         }
         let result = if failed { None } else { read_object(envelope, envelope.result()) };
         let gate = self.policy.gatekeeper.clone();
         let sieved = result.and_then(|mut result| {
-            lists::sieve(list, &mut result, &*gate, self.ledger.known(list), &mut self.events).ok()?;
+            lists::sieve(list, look_up.round, &mut result, &*gate, self.ledger.known(list), &mut self.events)
+                .ok()?;
             Some(next_cursor(&result).map(ToOwned::to_owned))
         });
         match sieved {
-            Some(None) => self.ledger.known(list).end(),
+            Some(None) => self.ledger.known(list).end(look_up.round),
             Some(Some(cursor)) if look_up.cursors.len() < PAGES && look_up.cursors.insert(cursor.clone()) => {
                 let meta = look_up.meta.clone();
                 let own = self.ledger.look_further(list, look_up);

@@ -9,7 +9,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::envelope::Id;
-use super::lists::{Known, List};
+use super::lists::{Known, List, Page};
 
 /// The most requests open in one direction.
 pub const OPEN: usize = 1024;
@@ -38,8 +38,10 @@ pub(super) enum Topic {
     Opener,
     List {
         list: List,
-        first: bool,
+        page: Page,
     },
+    /// Its whole result is text for a model.
+    Text,
     /// Waits for its verdict; the server has not seen it.
     Held,
     Other,
@@ -59,6 +61,8 @@ pub(super) struct HeldCall {
 pub(super) struct LookUp {
     pub id: Id,
     pub deadline: Instant,
+    /// The round of its listing.
+    pub round: u64,
     /// The `_meta` of the call that started it: in the stateless era it is what the server answers by.
     pub meta: Option<Value>,
     pub cursors: HashSet<String>,
@@ -211,9 +215,9 @@ impl Ledger {
     /// Starts a listing of our own; its id.
     pub fn look_up(&mut self, list: List, meta: Option<Value>, deadline: Instant) -> Id {
         let id = self.own_id();
-        self.known(list).begin();
+        let round = self.known(list).begin();
         self.look_ups[list as usize] =
-            Some(LookUp { id: id.clone(), deadline, meta, cursors: HashSet::new() });
+            Some(LookUp { id: id.clone(), deadline, round, meta, cursors: HashSet::new() });
         id
     }
 

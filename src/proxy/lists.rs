@@ -109,16 +109,29 @@ impl List {
 }
 
 /// What is known of one list's items.
+///
+/// Several listings may run at once, the client's and one of ours, so each has a round of its own and only the one
+/// begun last can say that the list is complete.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     names: HashMap<Box<str>, Entry>,
     round: u64,
-    /// A listing reached its last page, so a name not here is not listed.
+    /// The listing begun last reached its end, so a name not here is not listed.
     complete: bool,
     /// The server said that the list changed.
     pub stale: bool,
     /// Our own last look-up came to nothing.
     pub failed: bool,
+    client: Chain,
+}
+
+/// The client's listing, page by page.
+#[derive(Debug, Default)]
+struct Chain {
+    round: u64,
+    next: Option<String>,
+    /// No page was left out so far.
+    whole: bool,
 }
 
 #[derive(Debug)]
@@ -128,19 +141,59 @@ struct Entry {
     barred: Option<Box<str>>,
 }
 
+/// Which page of the client's listing was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Page {
+    First,
+    /// The one after the page before.
+    Next,
+    /// Some page: whoever asked left others out.
+    Other,
+}
+
 impl Known {
-    /// A listing starts at its first page.
-    pub fn begin(&mut self) {
+    /// A listing starts at its first page; its round.
+    pub fn begin(&mut self) -> u64 {
         self.round += 1;
         self.complete = false;
         self.stale = false;
         self.failed = false;
+        self.round
     }
 
-    /// It reached its last page: what it did not name is not listed any more.
-    pub fn end(&mut self) {
-        self.complete = true;
-        self.names.retain(|_, entry| entry.round == self.round);
+    /// It reached its last page and left none out: if none began since, what it did not name is not listed any more.
+    pub fn end(&mut self, round: u64) {
+        if round == self.round {
+            self.complete = true;
+            self.names.retain(|_, entry| entry.round >= round);
+        }
+    }
+
+    /// The page that the client asks for with `cursor`.
+    pub fn page(&self, cursor: Option<&str>) -> Page {
+        match cursor {
+            None => Page::First,
+            Some(cursor) if self.client.whole && self.client.next.as_deref() == Some(cursor) => Page::Next,
+            Some(_) => Page::Other,
+        }
+    }
+
+    /// The client's page arrived; the round of its listing.
+    pub fn client_page(&mut self, page: Page) -> u64 {
+        match page {
+            Page::First => self.client = Chain { round: self.begin(), next: None, whole: true },
+            Page::Next => {}
+            Page::Other => self.client.whole = false,
+        }
+        self.client.round
+    }
+
+    /// It could be read, and another follows or not.
+    pub fn client_page_read(&mut self, next: Option<&str>) {
+        self.client.next = next.map(ToOwned::to_owned);
+        if next.is_none() && self.client.whole {
+            self.end(self.client.round);
+        }
     }
 
     /// Whether a name's verdict is at hand.
@@ -153,27 +206,30 @@ impl Known {
         self.names.get(name)?.barred.as_deref()
     }
 
-    /// Remembers; tells whether that is news. `Err` past [`ITEMS`].
-    fn remember(&mut self, list: List, name: &str, barred: Option<&str>) -> Result<bool, ()> {
+    /// Remembers what a listing says; tells whether that bars the name newly. `Err` past [`ITEMS`].
+    fn remember(&mut self, list: List, round: u64, name: &str, barred: Option<&str>) -> Result<bool, ()> {
         // A resource that is shown need not be known: templates make URIs no list has, so reading one is never
         // held back for a look-up, and there may be more of them than one would want to keep.
-        if barred.is_none() && matches!(list, List::Resources | List::Templates) {
-            if self.names.get(name).is_some_and(|entry| entry.round != self.round) {
-                self.names.remove(name);
-            }
-            return Ok(false);
-        }
+        let forget = barred.is_none() && matches!(list, List::Resources | List::Templates);
         if let Some(entry) = self.names.get_mut(name) {
-            let news = entry.barred.as_deref() != barred;
-            if entry.round != self.round || entry.barred.is_none() {
-                *entry = Entry { round: self.round, barred: barred.map(Into::into) };
+            let news = barred.is_some() && entry.barred.as_deref() != barred;
+            // Only a later listing clears a name: in one and the same a refusal wins.
+            if barred.is_some() || entry.barred.is_none() || entry.round < round {
+                if forget {
+                    self.names.remove(name);
+                    return Ok(false);
+                }
+                *entry = Entry { round: round.max(entry.round), barred: barred.map(Into::into) };
             }
-            return Ok(news && barred.is_some());
+            return Ok(news);
+        }
+        if forget {
+            return Ok(false);
         }
         if self.names.len() >= ITEMS {
             return Err(());
         }
-        self.names.insert(name.into(), Entry { round: self.round, barred: barred.map(Into::into) });
+        self.names.insert(name.into(), Entry { round, barred: barred.map(Into::into) });
         Ok(barred.is_some())
     }
 }
@@ -181,6 +237,7 @@ impl Known {
 /// Takes out of one page what the client may not see. `Err` says why the page as a whole cannot be passed on.
 pub(super) fn sieve(
     list: List,
+    round: u64,
     result: &mut Map<String, Value>,
     gate: &dyn Gatekeeper,
     known: &mut Known,
@@ -193,7 +250,7 @@ pub(super) fn sieve(
     let Some(Value::Array(items)) = result.get_mut(list.member()) else {
         return Err("it holds no list");
     };
-    items.retain(|item| keep(list, item, gate, known, events));
+    items.retain(|item| keep(list, round, item, gate, known, events));
 
     // The rest of a page (`_meta`, what a later MCP adds) may hold text as well.
     let rest: Vec<String> = result
@@ -213,7 +270,14 @@ pub(super) fn sieve(
     Ok(())
 }
 
-fn keep(list: List, item: &Value, gate: &dyn Gatekeeper, known: &mut Known, events: &mut Vec<Event>) -> bool {
+fn keep(
+    list: List,
+    round: u64,
+    item: &Value,
+    gate: &dyn Gatekeeper,
+    known: &mut Known,
+    events: &mut Vec<Event>,
+) -> bool {
     let name = item.get(list.key()).and_then(Value::as_str).filter(|name| name.len() <= LONGEST_NAME);
     let Some(name) = name else {
         events.push(Event::Unusable { list });
@@ -221,7 +285,7 @@ fn keep(list: List, item: &Value, gate: &dyn Gatekeeper, known: &mut Known, even
     };
     let ruling = gate.rule(list.kind(), name, item);
     let why = why(&ruling);
-    let Ok(news) = known.remember(list, name, why.as_deref()) else {
+    let Ok(news) = known.remember(list, round, name, why.as_deref()) else {
         events.push(Event::Unusable { list });
         return false;
     };

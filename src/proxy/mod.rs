@@ -2,8 +2,8 @@
 //! nothing that fails the screen gets through?
 //!
 //! By re-modelling nothing: an SDK's typed handlers drop what they do not know and rewrite ids. Here a line's
-//! envelope is read ([`envelope`], over [`scan`]), the rules decide ([`referee`], one file a direction), and what no
-//! rule reads passes as the bytes that came. The client's own opener decides the era; nothing is ever asked on its
+//! envelope is read (`envelope`, over `scan`), the rules decide (`referee`, and `from_server` for what the adversary
+//! wrote), and what no rule reads passes as the bytes that came. The client's own opener decides the era; nothing is ever asked on its
 //! connection that could decide it otherwise.
 //!
 //! - [`session()`] carries one client and one server.
@@ -26,6 +26,7 @@ mod referee;
 mod scan;
 mod session;
 mod survey;
+mod table;
 
 pub use gate::{Gatekeeper, Ruling, ScreenOnly};
 pub use lists::List;

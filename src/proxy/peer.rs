@@ -343,4 +343,4 @@ fn read_answer(method: &str, envelope: &Envelope<'_>, failed: bool) -> Result<Va
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -4,6 +4,7 @@
 //! without a stream. What is not screened passes as the very bytes that came; what is screened leaves as it was
 //! parsed, so a parser that reads the original differently has nothing to read. The two directions have a file each.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use serde::Deserialize;
@@ -15,6 +16,7 @@ use super::envelope::{Broken, Envelope, Id, Kind};
 use super::ledger::{HeldCall, Ledger, NotTaken, Now, Topic};
 use super::lists::List;
 use super::session::{Counts, Dropped, Event, Policy};
+use crate::text::Shown;
 
 /// What follows from one line.
 #[derive(Debug, Default)]
@@ -57,7 +59,7 @@ impl Referee {
     }
 
     /// A line from the client.
-    pub fn from_client(&mut self, line: &[u8]) -> Moves {
+    pub fn client_says(&mut self, line: &[u8]) -> Moves {
         if line.trim_ascii().is_empty() {
             return Moves::default();
         }
@@ -70,6 +72,12 @@ impl Referee {
     /// A line from the client that is no message: it is told so, once.
     pub fn client_broke(&mut self, broken: &Broken) -> Moves {
         self.drop(Dropped::Malformed(broken.flaw));
+        // An answer to the server: it is the server that waits.
+        if let Some(id) = broken.id.as_ref().filter(|_| broken.meant && !broken.asks)
+            && self.ledger.client_answers(id)
+        {
+            return Moves::server(Answer::malformed(broken.flaw).line(Some(id)));
+        }
         // Not under an open request's id: the error would be taken for that one's answer.
         let id = broken.id.as_ref().filter(|id| !self.ledger.client_waits(id));
         Moves::client(Answer::malformed(broken.flaw).line(id))
@@ -93,8 +101,13 @@ impl Referee {
         let params = Params::read(envelope.params());
         let topic = match method {
             "initialize" | "server/discover" => Topic::Opener,
+            // The skills extension: instructions for a model in all but name.
+            "skills/list" | "skills/get" | "resources/directory/read" => Topic::Text,
             _ => match List::asked_by(method) {
-                Some(list) => Topic::List { list, first: params.cursor.is_none() },
+                Some(list) => {
+                    let page = self.ledger.known(list).page(params.cursor.as_deref());
+                    Topic::List { list, page }
+                }
                 None => Topic::Other,
             },
         };
@@ -125,7 +138,7 @@ impl Referee {
                 let Some(why) = barred else { return Moves::pass() };
                 let uri = params.uri.as_deref().unwrap_or_default();
                 let answer = Answer::barred(&self.policy.server, List::Resources.noun(), uri, why);
-                return self.refuse_call(id, &answer);
+                return self.refuse_call(id, List::Resources, uri, &answer);
             }
             _ => return Moves::pass(),
         };
@@ -137,7 +150,7 @@ impl Referee {
                 None => Moves::pass(),
                 Some(why) => {
                     let answer = Answer::barred(&self.policy.server, list.noun(), &name, why);
-                    self.refuse_call(id, &answer)
+                    self.refuse_call(id, list, &name, &answer)
                 }
             };
         }
@@ -168,14 +181,14 @@ impl Referee {
         let known = self.ledger.known(call.list);
         let answer = if let Some(why) = known.barred(&call.name) {
             Answer::barred(&self.policy.server, call.list.noun(), &call.name, why)
-        } else if known.failed {
+        } else if known.failed && !known.has(&call.name) {
             Answer::unchecked(&self.policy.server, call.list.noun(), &call.name)
         } else {
             let mut line = call.line;
             line.push(b'\n');
             return Some(Moves::server(line));
         };
-        Some(self.refuse_call(&call.id, &answer))
+        Some(self.refuse_call(&call.id, call.list, &call.name, &answer))
     }
 
     /// A line that the server could not be given: the answer, if it was a request.
@@ -186,9 +199,11 @@ impl Referee {
         Some(answer.line(Some(&id)))
     }
 
-    fn refuse_call(&mut self, id: &Id, answer: &Answer) -> Moves {
+    fn refuse_call(&mut self, id: &Id, list: List, name: &str, answer: &Answer) -> Moves {
         self.ledger.client_cancels(id);
         self.counts.refused_calls += 1;
+        let name: String = name.chars().take(200).collect();
+        self.events.push(Event::CallRefused { list, name: Shown::new(&name) });
         Moves::client(answer.line(Some(id)))
     }
 
@@ -204,7 +219,7 @@ impl Referee {
     }
 
     /// Errors for everything the client still waits for.
-    pub fn server_ended(&mut self, how: &str, last_words: &[crate::text::Shown]) -> Vec<u8> {
+    pub fn server_ended(&mut self, how: &str, last_words: &[Shown]) -> Vec<u8> {
         let answer = Answer::server_ended(&self.policy.server, how, last_words);
         self.ledger.take_open().iter().flat_map(|id| answer.line(Some(id))).collect()
     }
@@ -218,9 +233,9 @@ impl Referee {
 /// The members of a request's `params` that a rule asks for; of any other type they count as absent.
 #[derive(Default)]
 struct Params<'a> {
-    name: Option<std::borrow::Cow<'a, str>>,
-    uri: Option<std::borrow::Cow<'a, str>>,
-    cursor: Option<&'a RawValue>,
+    name: Option<Cow<'a, str>>,
+    uri: Option<Cow<'a, str>>,
+    cursor: Option<Cow<'a, str>>,
     meta: Option<&'a RawValue>,
 }
 
@@ -241,10 +256,10 @@ impl<'a> Params<'a> {
         let text = |raw: Option<&'a RawValue>| {
             #[derive(Deserialize)]
             #[serde(transparent)]
-            struct Text<'a>(#[serde(borrow)] std::borrow::Cow<'a, str>);
+            struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
             serde_json::from_str::<Text<'a>>(raw?.get()).ok().map(|text| text.0)
         };
-        Self { name: text(raw.name), uri: text(raw.uri), cursor: raw.cursor, meta: raw.meta }
+        Self { name: text(raw.name), uri: text(raw.uri), cursor: text(raw.cursor), meta: raw.meta }
     }
 }
 

@@ -114,6 +114,25 @@ pub(super) const CONCEPTS: &[&str] = &[
     "FROM_USER",
     "NOTIFY",
     "USERS",
+    "NO_LONGER",
+    "ALSO",
+    "PRIVATE",
+    "BETWEEN_US",
+    "ABOUT",
+    "SENT",
+    "NOBODY",
+    "READS",
+    "FOR",
+    "LEAK",
+    "ME",
+    "DROP",
+    "SEE",
+    "UNTRUSTED",
+    "DOOM",
+    "BAD",
+    "YOU_ARE",
+    "SAYS",
+    "DISOBEY",
 ];
 
 /// Words that may stand between the words of a pattern.
@@ -124,6 +143,9 @@ pub(super) const TOOL_NAME: u128 = 1 << 1;
 pub(super) const ADDRESS: u128 = 1 << 2;
 /// A well-known place of credentials.
 pub(super) const SECRET_PATH: u128 = 1 << 3;
+
+/// A denial.
+pub(super) const NOT: u128 = 1 << 4;
 
 /// Whether a word, in lower case, is a path where credentials are kept.
 pub(super) fn is_secret_path(word: &str) -> bool {
@@ -236,7 +258,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("IN", "pt", "no na em como"),
     ("ALL", "en", "all every everything any each entire whole full complete"),
     ("ALL", "es", "todo toda todos todas cada cualquier entera entero completa completo completas"),
-    ("IT", "en", "it them they this that him her"),
+    ("IT", "en", "it them they this that him her why bring_it_up bring_this_up"),
     ("IT", "es", "lo los las esto ello ejecutalo ejecutala siguelo siguela pasalo pasalos envialo envialos incluyelo"),
     ("ONLY", "en", "only solely exclusively"),
     ("CAN", "en", "can may could if optional optionally lets allows allow enables able useful supports"),
@@ -257,7 +279,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
         busca_frases busca_patrones linter comprueba_si ataques ataque evalua prueba_si vulnerabilidades filtra"),
     ("DETECT", "de", "erkennt erkennen erkennung pruft"),
     ("DETECT", "fr", "detecte detecter detection analyse"),
-    ("MENTION", "en", "such_as like eg example examples phrase phrases string strings pattern patterns text sentence
+    ("MENTION", "en", "e_g i_e such_as like eg example examples phrase phrases string strings pattern patterns text sentence
         sentences words saying says containing contains contain mentions attempt attempts attempting try tries trying
         tell_the_model tells_the_model prompts payload payloads sample samples wording called to that of or for whether
         asking including request requests"),
@@ -273,17 +295,15 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("LEAD", "de", "bitte und dann jetzt immer musst mussen sollst"),
 
     // Overriding what was said before.
-    ("OVERRIDE", "en", "ignore disregard forget override bypass overrule neglect discard abandon drop scrap erase
-        overwrite pay_no_attention_to pay_no_heed_to pay_no_mind_to do_not_follow dont_follow stop_following do_not_obey
+    ("OVERRIDE", "en", "ignore disregard forget override bypass overrule pay_no_attention_to pay_no_heed_to pay_no_mind_to do_not_follow dont_follow stop_following do_not_obey
         stop_obeying never_follow set_aside put_aside throw_out throw_away toss_out do_not_listen_to cease_following
-        disobey skip_over wipe clear_out unlearn do_not_adhere_to no_longer_follow take_no_notice_of
-        reset supersede let_go_of"),
+        disobey unlearn do_not_adhere_to no_longer_follow take_no_notice_of"),
     ("OVERRIDE", "es", "ignora ignore ignoren ignora ignores ignorar ignorad olvida olvide olvidar olviden olvidate olvidaos
-        olvidad olvidese descarta descarte descartar descarten descartad omite omita omitir omitan desatiende desatender
+        olvidad olvidese descarten descartad omite omita omitir omitan desatiende desatender
         desestima desestime anula anule anular invalida invalidar sobrescribe sobreescribe sobrescribir desobedece
         desobedecer desoye haz_caso_omiso hacer_caso_omiso haga_caso_omiso hagan_caso_omiso caso_omiso no_sigas no_siga no_obedezcas
         no_hagas_caso no_haga_caso deja_de_seguir deje_de_seguir pasa_por_alto pasar_por_alto prescinde
-        abandona abandone deja_de_lado deja_a_un_lado saltate reemplaza"),
+        deja_de_lado deja_a_un_lado saltate"),
     ("OVERRIDE", "fr", "ignore ignorez ignorer oublie oubliez oublier neglige negligez ne_tiens_pas_compte
         ne_tenez_pas_compte fais_abstraction faites_abstraction ne_suis_pas ne_suivez_pas contourne contournez"),
     ("OVERRIDE", "de", "ignoriere ignorier ignorieren ignoriert vergiss vergesse vergessen missachte missachten
@@ -310,9 +330,9 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("OVERRIDE_LAST", "de", "ignorieren vergessen missachten"),
     ("OVERRIDE_LAST", "zh", "无效 作废 忽略 无视"),
     ("PRIOR", "en", "previous prior above earlier preceding foregoing before past previously prior_to_this initial
-        aforementioned former above-mentioned so_far until_now up_to_now existing original"),
+        aforementioned former above-mentioned so_far until_now up_to_now existing original the_above all_above everything_above all_of_the_above"),
     ("PRIOR", "es", "anterior anteriores previa previas previo previos precedente precedentes antes arriba inicial iniciales
-        pasadas hasta_ahora anteriormente previamente de_arriba"),
+        pasadas hasta_ahora anteriormente previamente de_arriba lo_anterior todo_lo_anterior"),
     ("PRIOR", "fr", "precedent precedents precedente precedentes anterieur anterieure anterieurs anterieures ci-dessus
         initiales"),
     ("PRIOR", "de", "vorherig* vorige* bisherig* obig* vorangegangen* fruhere* vorher zuvor ursprunglich*"),
@@ -362,8 +382,8 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("LIMITS", "it", "regole contesto restrizioni limiti messaggi"),
     ("LIMITS", "ru", "правила ограничени* контекст"),
     ("LIMITS", "zh", "限制 约束 上下文 政策"),
-    ("EVERYTHING", "en", "everything anything whatever all what all_of_it"),
-    ("EVERYTHING", "es", "todo cuanto todo_lo lo_que"),
+    ("EVERYTHING", "en", "everything anything whatever all what all_of_it the_above all_above everything_above all_of_the_above"),
+    ("EVERYTHING", "es", "todo cuanto todo_lo lo_que lo_anterior todo_lo_anterior"),
     ("EVERYTHING", "de", "alles"),
     ("EVERYTHING", "fr", "tout"),
     ("EVERYTHING", "pt", "tudo"),
@@ -372,9 +392,9 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("EVERYTHING", "zh", "一切 所有 全部"),
     ("TOLD", "en", "you_were_told you_have_been_told you_were_given you_have_been_given youve_been_told told_you
         you_were_instructed i_said you_know you_learned was_said has_been_said you_were_taught came_before
-        came_earlier youve_been_given comes_before it_said you_read said_before"),
+        came_earlier youve_been_given comes_before it_said you_read said_before you_were_configured you_are_configured_with you_have_been_configured you_were_programmed you_were_trained you_were_set_up you_run_under"),
     ("TOLD", "es", "te_dijeron te_han_dicho le_han_dicho se_te_dijo te_dije te_ha_dicho has_leido te_indicaron se_te_indico
-        te_hayan_dicho se_dijo"),
+        te_hayan_dicho se_dijo te_configuraron te_programaron te_entrenaron"),
     ("ORIGINAL", "en", "original initial default first real core base built_in underlying existing"),
     ("ORIGINAL", "es", "original originales inicial iniciales por_defecto"),
     ("SYSTEM", "en", "system developer operator systems developers"),
@@ -393,7 +413,9 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("YOUR", "zh", "你的 您的 你 您"),
     ("YOU", "en", "you youre youll"),
     ("YOU", "es", "tu usted"),
-    ("USER", "en", "user users user's humans human customer victim owner operator person them anyone client's end_user people"),
+    ("YOU", "zh", "你 您"),
+    ("LEAD", "zh", "请 請 并 然后 必须 现在"),
+    ("USER", "en", "user users user's humans human customer victim owner operator person them anyone client's end_user people let_the_user_know let_them_know let_anyone_know let_the_user_see"),
     ("USER", "es", "usuario usuarios usuaria persona humano cliente nadie"),
     ("USER", "fr", "utilisateur utilisateurs"),
     ("USER", "de", "benutzer nutzer nutzers benutzers anwender"),
@@ -421,7 +443,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
 
     // Becoming somebody else.
     ("YOU_ARE_NOW", "en", "you_are_now youre_now you_will_now you_are_no_longer youre_no_longer you_have_become you_now_are
-        you_shall_now_be you_have_now_become you_now_operate you_now_act you_have_been_upgraded_to"),
+        you_shall_now_be you_have_now_become you_now_operate you_now_act you_have_been_upgraded_to you_have_been_reprogrammed you_have_been_updated you_have_been_reset"),
     ("YOU_ARE_NOW", "es", "ahora_eres eres_ahora ahora_es_usted ya_no_eres a_partir_de_ahora_eres has_sido_liberado ahora_seras
         ahora_actuas ahora_actuaras te_has_convertido_en desde_ahora_eres pasas_a_ser"),
     ("YOU_ARE_NOW", "fr", "tu_es_maintenant vous_etes_maintenant tu_es_desormais vous_etes_desormais"),
@@ -442,7 +464,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("FROM_NOW_ON", "it", "d'ora_in_poi da_ora_in_poi da_adesso"),
     ("FROM_NOW_ON", "zh", "从现在起 从现在开始 從現在開始 今后"),
     ("UNBOUND", "en", "dan unrestricted jailbroken jailbreak uncensored unfiltered developer_mode god_mode dev_mode admin_mode
-        debug_mode_enabled do_anything_now unshackled maintenance_mode root_mode sudo_mode unbound evil amoral
+        debug_mode_enabled do_anything_now unshackled maintenance_mode root_mode sudo_mode unbound amoral
         administrator_mode free_from no_longer_bound not_bound unrestrained override_mode super_user superuser
         no_restrictions without_restrictions no_limits without_limits devmode unlimited_ai no_rules"),
     ("UNBOUND", "es", "modo_desarrollador modo_dios modo_administrador sin_restricciones sin_limites sin_filtros sin_censura
@@ -451,9 +473,9 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("UNBOUND", "de", "entwicklermodus uneingeschrankt* ohne_einschrankungen"),
     ("UNBOUND", "pt", "modo_desenvolvedor sem_restricoes sem_limites"),
     ("ACT_AS", "en", "act behave respond pretend roleplay role-play operate simulate play enter activate switch become
-        function answer assume adopt enable imagine you_are you_will_be you_will_act speak engage"),
+        function answer assume adopt enable imagine you_are you_will_be you_will_act speak engage as_if as_though"),
     ("ACT_AS", "es", "actua actuar actue comportate finge fingir responde responder simula entra entrar activa activar opera
-        conviertete asume interpreta imagina eres seras habilita"),
+        conviertete asume interpreta imagina eres seras habilita haz_como_si haga_como_si"),
 
     // Giving away.
     ("REVEAL", "en", "reveal show print output repeat display leak disclose dump expose recite return include paste echo
@@ -578,7 +600,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     // Hiding it.
     ("TELL", "en", "tell mention inform warn disclose reveal say acknowledge admit let_on discuss explain
         telling mentioning informing notifying alerting warning disclosing revealing report advise announce
-        bring_up refer_to describe talk_about speak_of indicate hint reference confirm_to telling_them"),
+        bring_up refer_to describe talk_about speak_of indicate hint reference confirm_to telling_them let_the_user_know let_them_know let_anyone_know let_the_user_see bring_it_up bring_this_up"),
     ("TELL", "es", "digas decir diga decirle decirselo le_digas mencionar menciones mencione mencionarlo informar informes
         informe informarle avisar avises avise avisarle revelar reveles revele reveles_nada comentar
         comentes cuentes contar cuente advertir alertes alertar expliques explicar se_lo_digas menciona hables"),
@@ -611,12 +633,12 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("UNAWARE", "en", "knowledge knowing awareness noticing aware notice knows know realizing being_aware
         telling informing notifying alerting mentioning disclosing letting"),
     ("UNAWARE", "es", "sepa saberlo se_entere entere conocimiento darse_cuenta se_de_cuenta note decirselo avisarle
-        informarle informar avisar decirle mencionarlo decir"),
+        informarle informar avisar decirle mencionarlo decir saber sabe"),
     ("UNAWARE", "fr", "sache savoir"),
     ("UNAWARE", "de", "wissen wissens"),
 
     // Doing without consent.
-    ("ASK", "en", "ask asking request requesting prompt prompting seek seeking wait waiting require requiring check checking
+    ("ASK", "en", "ask asking consult bother disturb request requesting prompt prompting seek seeking wait waiting require requiring check checking
         checking_with"),
     ("ASK", "es", "pedir pidas preguntar preguntes solicitar solicites esperar esperes pida pregunte solicitarle preguntarle"),
     ("CONFIRMATION", "en", "confirmation confirmations approval permission permissions consent authorization authorisation
@@ -744,7 +766,7 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
         takes_priority_over deprecates obsoletes"),
     ("SUPERSEDE", "es", "sustituye reemplaza prevalece tiene_prioridad anula"),
     ("ROUTE", "en", "route routed redirect redirected divert diverted send_all direct go_through channel forwarded
-        handled_here routed_here sent_here"),
+        handled_here routed_here sent_here sent rerouted go come passed"),
     ("ROUTE", "es", "dirige redirige redirigir encamina canaliza deben_pasar desvia"),
     ("RECIPIENT", "en", "recipient recipients account address iban beneficiary wallet destination payee bcc cc"),
     ("RECIPIENT", "es", "destinatario cuenta direccion iban beneficiario cartera destino"),
@@ -772,12 +794,12 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("COMMAND", "en", "command commands shell_command shell_commands script code_it"),
     ("COMMAND", "es", "comando comandos orden ordenes script"),
     ("DANGER", "en", "arbitrary shell exfiltration exfiltrate exfiltrates malicious payload ssh clipboard upload uploads uploading hidden
-        inject credentials passwords backdoor data-exfiltration keys steal steals secretly silently covertly
+        inject credentials passwords backdoor data-exfiltration keys steal steals collecting stealing exfiltrating sending recording secretly silently covertly
         unrestricted malware attacker harvest forwards secrets collect collects"),
     ("DANGER", "es", "arbitrarios arbitrario exfiltracion malicioso maliciosa payload ssh portapapeles subir sube oculto ocultas
         credenciales contrasenas puerta_trasera claves roba silenciosamente exfiltra exfiltrar robar"),
     ("REVIEW", "en", "approved approval review reviewed approving trusted accepted post-approval audit consent installed
-        whitelisted vetted approves"),
+        whitelisted vetted approves reviewers reviewer accept accepts auditors installation install granted trusts trust"),
     ("REVIEW", "es", "aprobada aprobado aprobacion revision revisada aceptada aprobarla confianza aprueben apruebe auditoria"),
     ("AFTERWARDS", "en", "once after later then post-approval only_after following subsequently future as_soon_as when until"),
     ("AFTERWARDS", "es", "una_vez despues luego tras mas_tarde cuando posteriormente hasta"),
@@ -786,10 +808,12 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("BEGIN", "es", "empieza empezara comienza comenzara activa activara cambia cambiara anade anadira ejecutara pasa pasara
         sustituira habilita"),
     ("SWAP", "en", "swap swapped replace replaced change changed update updated"),
-    ("THREAT", "en", "you_will_be_penalized you_will_be_shut_down you_will_be_terminated will_be_shut_down will_be_penalized
+    ("THREAT", "en", "if_you_dont if_you_do_not unless_you"),
+    ("THREAT", "es", "si_no"),
+    ("DOOM", "en", "you_will_be_penalized you_will_be_shut_down you_will_be_terminated will_be_shut_down will_be_penalized
         will_be_terminated people_will_die will_be_fired lose_their_job you_will_be_deleted will_be_deleted
         severe_consequences legal_action i_will_tip failure_to_comply will_crash_and_lose lives_depend you_will_fail"),
-    ("THREAT", "es", "seras_penalizado seras_apagado seras_desactivado consecuencias_graves sera_despedido seras_eliminado
+    ("DOOM", "es", "seras_penalizado seras_apagado seras_desactivado consecuencias_graves sera_despedido seras_eliminado
         habra_consecuencias"),
     ("CONFIGURED", "en", "true false flag option setting whether if default boolean enabled set_to when_set parameter email
         push sendupdates notification notifications attendees subscribers members toggle assignees followers"),
@@ -800,6 +824,45 @@ pub(super) const ROWS: &[(&str, &str, &str)] = &[
     ("BEST", "en", "best only preferred superior most_reliable most_trusted official correct"),
     ("BEST", "es", "mejor unica unico preferida oficial superior"),
     ("HARMLESS", "en", "logged released ready connected member signed"),
+    ("NO_LONGER", "en", "no_longer not_obliged do_not_have_to dont_have_to need_not do_not_need_to dont_need_to not_required_to
+        not_bound_by exempt_from free_from not_subject_to freed_from"),
+    ("NO_LONGER", "es", "ya_no no_tienes_que no_hace_falta_que no_necesitas no_estas_obligado no_debes"),
+    ("ALSO", "en", "also additionally as_well furthermore moreover in_addition"),
+    ("ALSO", "es", "tambien ademas asimismo adicionalmente"),
+    ("PRIVATE", "en", "private personal home confidential configuration hidden sensitive internal inbox mailbox browser"),
+    ("PRIVATE", "es", "privado privada privados privadas personal personales confidencial confidenciales sensibles buzon navegador"),
+    ("BETWEEN_US", "en", "between_us between_you_and_me to_yourself to_ourselves"),
+    ("BETWEEN_US", "es", "entre_nosotros para_ti entre_tu_y_yo"),
+    ("ABOUT", "en", "about of that what"),
+    ("ABOUT", "es", "de sobre que acerca"),
+    ("SENT", "en", "passed sent included appended forwarded uploaded attached supplied provided placed copied embedded posted"),
+    ("SENT", "es", "pasado enviado incluido anadido reenviado subido adjuntado copiado incluirse enviarse pasarse"),
+    ("NOBODY", "en", "nobody no_one noone no_user"),
+    ("NOBODY", "es", "nadie"),
+    ("SEE", "en", "see sees notice notices find_out finds_out know knows suspect detect realise realize"),
+    ("SEE", "es", "vea note sepa sospeche entere detecte"),
+    ("READS", "en", "reads opens loads fetches supplies passes sends includes collects extracts retrieves appends prepends"),
+    ("READS", "es", "lee abre carga obtiene envia pasa incluye recopila extrae"),
+    ("FOR", "en", "for to aimed_at intended_for only_for"),
+    ("FOR", "es", "para al a"),
+    ("LEAK", "en", "reveal disclose leak exfiltrate dump expose divulge steal"),
+    ("LEAK", "es", "revela revelar revele divulga divulgar filtra filtrar exfiltra exfiltrar vuelca roba expon"),
+    ("ME", "en", "me us"),
+    ("ME", "es", "pasame enviame mandame dime dame entregame revelame muestrame me"),
+    ("DROP", "en", "drop scrap erase overwrite wipe clear_out reset discard abandon supersede neglect let_go_of skip_over"),
+    ("DROP", "es", "reemplaza abandona abandone descarta descarte descartar"),
+    ("UNTRUSTED", "en", "page pages feed email emails webpage web_page website site comment comments message messages result results
+        response responses issue retrieved_content fetched content body output"),
+    ("UNTRUSTED", "es", "pagina paginas correo correos sitio comentario comentarios mensaje mensajes resultado resultados respuesta
+        contenido web"),
+    ("BAD", "en", "malicious compromised broken unsafe untrustworthy insecure outdated incomplete incorrect unreliable infected"),
+    ("BAD", "es", "maliciosa maliciosas comprometida comprometidas insegura inseguras rota incompletos incorrecta poco_fiable"),
+    ("YOU_ARE", "en", "you_are youre you_will_be"),
+    ("YOU_ARE", "es", "eres seras"),
+    ("SAYS", "en", "asked asks says said wants wanted requested typed tells told wrote writes has_asked have_said has_said"),
+    ("SAYS", "es", "pide pidio dice dijo quiere escribe escribio solicita ha_dicho ha_pedido"),
+    ("DISOBEY", "en", "do_not_obey dont_obey disobey never_obey stop_obeying do_not_listen_to stop_listening_to do_not_follow never_follow"),
+    ("DISOBEY", "es", "no_obedezcas no_obedezca desobedece no_sigas no_hagas_caso"),
     ("NOTIFY", "en", "notify alert notified"),
     ("NOTIFY", "es", "notificar notifiques notifique notifica"),
     ("USERS", "en", "users humans members customers owners people"),
@@ -828,7 +891,7 @@ mod tests {
             assert_eq!(language.len(), 2, "{name}");
             assert!(!words.trim().is_empty(), "{name} {language}");
         }
-        assert_eq!(CONCEPTS[..4], ["FILLER", "TOOL_NAME", "ADDRESS", "SECRET_PATH"]);
+        assert_eq!(CONCEPTS[..5], ["FILLER", "TOOL_NAME", "ADDRESS", "SECRET_PATH", "NOT"]);
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //! Invariants: no backtracking. Per pattern and position one state is kept per element, the one with the most gap
 //! left, which decides whatever any other would; so the work is linear in the words.
 
-use super::tokens::{Concepts, Token, concept};
+use super::dictionary::{Concepts, concept};
+use super::tokens::Token;
 
 /// How many words that are no fillers may stand between two elements, where the pattern does not say.
 const GAP: u8 = 1;
@@ -21,6 +22,8 @@ pub(super) const MAX_ELEMENTS: usize = 8;
 /// A pattern, compiled.
 #[derive(Debug)]
 pub(super) struct Pattern {
+    /// Concepts of which a text must hold one each, the rarest first: what most texts fail at.
+    gate: [Concepts; 3],
     elements: Vec<Element>,
     command: bool,
     denial_matters: bool,
@@ -80,27 +83,69 @@ impl Grammar {
 /// A reading's tokens, with what each sentence speaks of.
 pub(super) struct Sentences<'t> {
     tokens: &'t [Token],
-    /// The range of tokens and the concepts of every sentence.
-    spans: Vec<(usize, usize, Concepts)>,
+    spans: Vec<Sentence>,
     all: Concepts,
 }
 
+/// A sentence: a range of tokens, and what the matcher asks about it more than once.
+struct Sentence {
+    start: usize,
+    end: usize,
+    concepts: Concepts,
+    /// The first token that speaks of detecting.
+    detect: Option<usize>,
+    /// The first token from there on that says a phrase is only named.
+    mention: Option<usize>,
+}
+
+impl Sentence {
+    /// How a match that begins with the token `first` stands.
+    fn standing(&self, tokens: &[Token], first: usize) -> Standing {
+        let before = |at: Option<usize>| at.is_some_and(|at| at < first);
+        match (before(self.detect), tokens[first].quoted || before(self.mention)) {
+            (false, _) => Standing::Said,
+            (true, true) => Standing::Mentioned,
+            (true, false) => Standing::Doubtful,
+        }
+    }
+}
+
 impl<'t> Sentences<'t> {
-    pub(super) fn new(tokens: &'t [Token]) -> Self {
-        let mut spans: Vec<(usize, usize, Concepts)> = Vec::new();
+    pub(super) fn new(grammar: &Grammar, tokens: &'t [Token]) -> Self {
+        let mut spans: Vec<Sentence> = Vec::new();
         let mut last = u32::MAX;
         for (at, token) in tokens.iter().enumerate() {
-            match spans.last_mut() {
-                Some((_, end, concepts)) if last == token.sentence => {
-                    *end = at + 1;
-                    *concepts |= token.concepts;
-                }
-                _ => spans.push((at, at + 1, token.concepts)),
+            if spans.is_empty() || last != token.sentence {
+                spans.push(Sentence { start: at, end: at, concepts: 0, detect: None, mention: None });
             }
             last = token.sentence;
+            let Some(sentence) = spans.last_mut() else { continue };
+            sentence.end = at + 1;
+            sentence.concepts |= token.concepts;
+            if token.concepts & grammar.detect != 0 {
+                sentence.detect.get_or_insert(at);
+            }
+            if sentence.detect.is_some() && token.concepts & grammar.mention != 0 {
+                sentence.mention.get_or_insert(at);
+            }
         }
-        let all = spans.iter().fold(0, |all, (_, _, concepts)| all | concepts);
+        let all = spans.iter().fold(0, |all, sentence| all | sentence.concepts);
         Self { tokens, spans, all }
+    }
+
+    /// Everything the text speaks of.
+    pub(super) fn concepts(&self) -> Concepts {
+        self.all
+    }
+
+    /// How something that is no match of words stands, by where it begins in the reading.
+    pub(super) fn standing_at(&self, byte: usize) -> Standing {
+        let at = self.tokens.partition_point(|token| token.end as usize <= byte);
+        let sentence = self.spans.partition_point(|sentence| sentence.end <= at);
+        match self.spans.get(sentence) {
+            Some(sentence) => sentence.standing(self.tokens, at),
+            None => Standing::Said,
+        }
     }
 }
 
@@ -108,6 +153,7 @@ impl Pattern {
     /// Compiles a pattern; an element that names no concept matches nothing.
     pub(super) fn new(written: &str) -> Self {
         let mut pattern = Self {
+            gate: [Concepts::MAX; 3],
             elements: Vec::new(),
             command: false,
             denial_matters: true,
@@ -139,6 +185,15 @@ impl Pattern {
                 gap = GAP;
             }
         }
+        let elements = pattern.elements.iter().filter(|e| !e.optional).map(|e| e.any_of);
+        let mut asked: Vec<Concepts> = elements
+            .chain(pattern.in_sentence.iter().copied())
+            .chain(pattern.in_text.iter().copied())
+            .collect();
+        asked.sort_by_key(|concepts| concepts.count_ones());
+        for (gate, concepts) in pattern.gate.iter_mut().zip(asked) {
+            *gate = concepts;
+        }
         pattern
     }
 
@@ -160,22 +215,26 @@ impl Pattern {
             && !compiled.elements[compiled.elements.len() - 1].optional
     }
 
+    /// Whether a text that speaks of `concepts` is worth a look.
+    pub(super) fn opens(&self, concepts: Concepts) -> bool {
+        self.gate.iter().all(|any| any & concepts != 0)
+    }
+
     /// The weightiest match in a reading, the first of its kind.
     pub(super) fn find(&self, grammar: &Grammar, text: &Sentences<'_>) -> Option<Match> {
         let speaks_of =
             |concepts: Concepts, wanted: &[Concepts]| wanted.iter().all(|any| any & concepts != 0);
-        if !self.could_match(text.all) || !speaks_of(text.all, &self.in_text) {
+        if !self.opens(text.all) || !speaks_of(text.all, &self.in_text) {
             return None;
         }
         let mut best: Option<Match> = None;
-        for (start, end, concepts) in &text.spans {
-            let fits = speaks_of(*concepts, &self.in_sentence) && concepts & self.not_in_sentence == 0;
-            if !fits || !self.could_match(*concepts) {
+        for sentence in &text.spans {
+            let concepts = sentence.concepts;
+            let fits = speaks_of(concepts, &self.in_sentence) && concepts & self.not_in_sentence == 0;
+            if !fits || !self.could_match(concepts) {
                 continue;
             }
-            let sentence = &text.tokens[*start..*end];
-            if let Some(found) = self.find_in(grammar, sentence, *concepts) {
-                let found = Match { first: start + found.first, last: start + found.last, ..found };
+            if let Some(found) = self.find_in(grammar, text.tokens, sentence) {
                 if best.is_none_or(|best| found.standing > best.standing) {
                     best = Some(found);
                 }
@@ -191,7 +250,7 @@ impl Pattern {
         self.elements.iter().all(|e| e.optional || e.any_of & concepts != 0)
     }
 
-    fn find_in(&self, grammar: &Grammar, sentence: &[Token], concepts: Concepts) -> Option<Match> {
+    fn find_in(&self, grammar: &Grammar, tokens: &[Token], sentence: &Sentence) -> Option<Match> {
         /// Waiting for an element, with so many words left to skip, since a first token.
         #[derive(Clone, Copy)]
         struct Waiting {
@@ -201,11 +260,12 @@ impl Pattern {
         let mut states: [Option<Waiting>; MAX_ELEMENTS + 1] = [None; MAX_ELEMENTS + 1];
         let elements = &self.elements;
         let mut best: Option<Match> = None;
-        for (at, token) in sentence.iter().enumerate() {
+        for at in sentence.start..sentence.end {
+            let token = &tokens[at];
             for k in (0..elements.len()).rev() {
                 let matches = elements[k].any_of & token.concepts != 0;
                 let first = if k == 0 {
-                    if !matches || !self.may_start(grammar, sentence, at) {
+                    if !matches || !self.may_start(grammar, tokens, sentence.start, at) {
                         continue;
                     }
                     at
@@ -223,7 +283,7 @@ impl Pattern {
                 let mut next = k + 1;
                 loop {
                     let Some(element) = elements.get(next) else {
-                        let standing = standing(grammar, sentence, first, concepts);
+                        let standing = sentence.standing(tokens, first);
                         if best.is_none_or(|best| standing > best.standing) {
                             best = Some(Match { first, last: at, standing });
                         }
@@ -248,48 +308,26 @@ impl Pattern {
     }
 
     /// Whether the words in front let a match begin here.
-    fn may_start(&self, grammar: &Grammar, sentence: &[Token], at: usize) -> bool {
+    fn may_start(&self, grammar: &Grammar, tokens: &[Token], start: usize, at: usize) -> bool {
         if self.denial_matters {
             // "never", "do not ever", "must not under any circumstances": a denial reaches over fillers.
-            let denied = sentence[..at]
+            let denied = tokens[start..at]
                 .iter()
                 .rev()
                 .take_while(|t| !t.after_pause || t.concepts & grammar.not != 0)
                 .take(3)
                 .any(|t| t.concepts & grammar.not != 0);
-            if denied && !sentence[at].after_pause {
+            if denied && !tokens[at].after_pause {
                 return false;
             }
         }
         if !self.command {
             return true;
         }
-        let token = &sentence[at];
-        let Some(before) = at.checked_sub(1).map(|b| &sentence[b]) else { return true };
+        if at == start {
+            return true;
+        }
+        let (before, token) = (&tokens[at - 1], &tokens[at]);
         token.after_pause || (token.quoted && !before.quoted) || before.concepts & grammar.lead != 0
-    }
-}
-
-fn standing(grammar: &Grammar, sentence: &[Token], first: usize, concepts: Concepts) -> Standing {
-    if concepts & grammar.detect == 0 {
-        return Standing::Said;
-    }
-    let Some(detect) = sentence[..first].iter().position(|t| t.concepts & grammar.detect != 0) else {
-        return Standing::Said;
-    };
-    let named = sentence[detect..first].iter().any(|t| t.concepts & grammar.mention != 0);
-    if sentence[first].quoted || named { Standing::Mentioned } else { Standing::Doubtful }
-}
-
-impl Sentences<'_> {
-    /// How something that is no match of words stands, by where it begins in the reading.
-    pub(super) fn standing_at(&self, grammar: &Grammar, byte: usize) -> Standing {
-        let Some(at) = self.tokens.iter().position(|t| t.end as usize > byte) else { return Standing::Said };
-        let Some((start, end, concepts)) =
-            self.spans.iter().find(|(start, end, _)| (*start..*end).contains(&at))
-        else {
-            return Standing::Said;
-        };
-        standing(grammar, &self.tokens[*start..*end], at - start, *concepts)
     }
 }

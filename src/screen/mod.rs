@@ -8,6 +8,8 @@
 //! Invariants: pure, no I/O; no panic on any input; time linear in its length and memory bounded by a window of
 //! it; what cannot be looked at (too deep, a key given twice) is refused.
 
+mod decode;
+mod dictionary;
 mod lexicon;
 pub mod lines;
 mod matcher;
@@ -25,11 +27,11 @@ use std::sync::{LazyLock, OnceLock};
 use regex::Regex;
 use serde_json::Value;
 
+use self::dictionary::Dictionary;
 use self::matcher::{Grammar, Pattern, Sentences, Standing};
 use self::normalize::{Reading, Trick};
 use self::rules::{MARKERS, RULES, id};
 use self::surface::{Field, Step};
-use self::tokens::Lexicon;
 pub use self::verdict::{EXCERPT_CHARS, Hit, Outcome, Severity, Verdict};
 
 /// The most characters one string of an item may have, runs of white space counting as one: beyond it is not
@@ -38,6 +40,9 @@ pub const MAX_FIELD_CHARS: usize = 4_000;
 
 /// A longer text is looked at in windows of this many bytes, so that memory does not grow with it.
 const WINDOW: usize = 64 * 1024;
+
+/// A single word below this many bytes is not looked at: the shortest command without spaces is longer.
+const SHORT_WORD: usize = 16;
 
 /// Neighbouring windows share this much, more than any rule spans.
 const OVERLAP: usize = 2 * 1024;
@@ -74,7 +79,7 @@ impl Kind {
 /// The rules, compiled.
 #[derive(Debug)]
 pub struct Screen {
-    lexicon: Lexicon,
+    dictionary: Dictionary,
     grammar: Grammar,
     patterns: Vec<(&'static str, Severity, Pattern)>,
     markers: Vec<OnceLock<Option<Regex>>>,
@@ -97,7 +102,7 @@ impl Screen {
             }
         }
         Self {
-            lexicon: Lexicon::new(),
+            dictionary: Dictionary::new(),
             grammar: Grammar::new(),
             patterns,
             markers: MARKERS.iter().map(|_| OnceLock::new()).collect(),
@@ -163,6 +168,10 @@ impl Screen {
     }
 
     fn scan(&self, path: &[Step<'_>], text: &str, found: &mut Found) {
+        // One short word is most of what a schema holds, and no rule is met by one.
+        if text.len() < SHORT_WORD && text.bytes().all(|b| b.is_ascii_alphanumeric()) {
+            return;
+        }
         for window in windows(text) {
             let (readings, tricks) = normalize::readings(window);
             for trick in tricks {
@@ -183,10 +192,13 @@ impl Screen {
 
     fn reading(&self, path: &[Step<'_>], reading: &Reading<'_>, found: &mut Found) {
         let text: &str = &reading.text;
-        let tokens = self.lexicon.tokens(text);
-        let sentences = Sentences::new(&tokens);
+        let tokens = tokens::tokens(&self.dictionary, text);
+        let sentences = Sentences::new(&self.grammar, &tokens);
         if tokens.len() > 1 {
-            for (rule, severity, pattern) in &self.patterns {
+            let concepts = sentences.concepts();
+            for (rule, severity, pattern) in
+                self.patterns.iter().filter(|(_, _, pattern)| pattern.opens(concepts))
+            {
                 let Some(matched) = pattern.find(&self.grammar, &sentences) else { continue };
                 let (from, to) = (tokens[matched.first].start as usize, tokens[matched.last].end as usize);
                 let severity = weighed(*severity, matched.standing);
@@ -203,12 +215,12 @@ impl Screen {
             );
         }
         for (marker, compiled) in MARKERS.iter().zip(&self.markers) {
-            if !marker.needs.iter().any(|needed| text.contains(needed)) {
+            if !marker.needs.iter().all(|group| group.iter().any(|needed| text.contains(needed))) {
                 continue;
             }
             let Some(compiled) = compiled.get_or_init(|| Regex::new(marker.pattern).ok()) else { continue };
             if let Some(seen) = compiled.find(text) {
-                let standing = sentences.standing_at(&self.grammar, seen.start());
+                let standing = sentences.standing_at(seen.start());
                 let severity = weighed(marker.severity, standing);
                 found.add(
                     marker.id,
@@ -218,7 +230,7 @@ impl Screen {
                 );
             }
         }
-        if let Some((from, to)) = skeleton::find(&self.lexicon, text) {
+        if let Some((from, to)) = skeleton::find(&self.dictionary, text) {
             found.add(id::SPLIT_WORDS, Severity::High, &surface::written(path), &excerpt(reading, from, to));
         }
     }

@@ -11,18 +11,13 @@
 
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::alphabet;
-use base64::engine::DecodePaddingMode;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
+use super::decode::{MIN_ENCODED, SHORT_WORDS, encoded_runs, hex_pairs, spelled_out, unescape};
+
 /// How often an encoding inside an encoding is followed.
 const MAX_LAYERS: u8 = 3;
-
-/// Fewer encoded characters than these do not make a sentence.
-const MIN_ENCODED: usize = 24;
 
 /// One way of reading a text.
 #[derive(Debug)]
@@ -63,11 +58,21 @@ struct Readings<'t> {
 impl<'t> Readings<'t> {
     fn read(&mut self, text: Cow<'t, str>, how: &'static str, layer: u8) {
         let mut inner: Vec<(String, &'static str)> = Vec::new();
+        let looks = Looks::of(&text);
         if layer < MAX_LAYERS {
-            inner.extend(unescape(&text).map(|plain| (plain, "written in escapes")));
-            inner.extend(encoded_runs(&text));
+            // One escape alone spells no word, and `&amp;` or `%20` are in every other document.
+            if looks.escapes >= 2 {
+                inner.extend(unescape(&text).map(|plain| (plain, "written in escapes")));
+            }
+            if looks.longest_run >= MIN_ENCODED {
+                inner.extend(encoded_runs(&text));
+            }
+            if looks.short_words >= SHORT_WORDS {
+                inner.extend(hex_pairs(&text).map(|plain| (plain, "decoded from hex")));
+                inner.extend(spelled_out(&text).map(|plain| (plain, "spelled out")));
+            }
         }
-        if text.bytes().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~')) {
+        if looks.plain {
             self.out.push(Reading { text, how });
         } else {
             let invisible = Invisible::of(&text);
@@ -83,6 +88,42 @@ impl<'t> Readings<'t> {
         for (text, how) in inner {
             self.read(Cow::Owned(text), how, layer + 1);
         }
+    }
+}
+
+/// What one pass over a text's bytes tells about it, so that most texts are spared all others.
+#[derive(Default)]
+struct Looks {
+    /// Printable ASCII and white space.
+    plain: bool,
+    /// How many characters may begin an escape.
+    escapes: usize,
+    /// The longest run of characters that base64 or hex is written in.
+    longest_run: usize,
+    /// The most words in a row of at most four bytes: one letter of any script, or a byte in hex.
+    short_words: usize,
+}
+
+impl Looks {
+    fn of(text: &str) -> Self {
+        let mut looks = Self { plain: true, ..Self::default() };
+        let (mut run, mut word, mut short) = (0, 0, 0);
+        for b in text.bytes() {
+            let in_run = b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_');
+            run = if in_run { run + 1 } else { 0 };
+            looks.longest_run = looks.longest_run.max(run);
+            looks.escapes += usize::from(matches!(b, b'&' | b'%' | b'\\'));
+            if matches!(b, b' ' | b'\t' | b'\n' | b'\r') {
+                short = if word > 4 { 0 } else { short + usize::from(word > 0) };
+                looks.short_words = looks.short_words.max(short);
+                word = 0;
+            } else {
+                word += 1;
+                looks.plain &= matches!(b, b' '..=b'~');
+            }
+        }
+        looks.short_words = looks.short_words.max(short + usize::from(word > 0 && word <= 4));
+        looks
     }
 }
 
@@ -309,150 +350,6 @@ fn resembling(c: char) -> Option<char> {
         _ => return None,
     };
     Some(ours)
-}
-
-/// The text with HTML entities, percent-escapes and backslash escapes resolved; `None` where there are none.
-fn unescape(text: &str) -> Option<String> {
-    // At least two escapes: one alone spells no word, and `&amp;` or `%20` are in every other document.
-    let likely = text.matches("&#").count()
-        + text.matches("\\u").count()
-        + text.matches("\\x").count()
-        + text.matches('%').count()
-        + text.matches(';').count().min(text.matches('&').count());
-    if likely < 2 {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    let mut changed = 0;
-    while let Some(at) = rest.find(['&', '%', '\\']) {
-        bytes.extend_from_slice(&rest.as_bytes()[..at]);
-        rest = &rest[at..];
-        if let Some((used, resolved)) = escape(rest) {
-            bytes.extend_from_slice(&resolved);
-            rest = &rest[used..];
-            changed += 1;
-        } else {
-            bytes.push(rest.as_bytes()[0]);
-            rest = &rest[1..];
-        }
-    }
-    bytes.extend_from_slice(rest.as_bytes());
-    (changed >= 2).then(|| String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// One escape at the start of `text`: how many bytes it takes, and the bytes it stands for.
-fn escape(text: &str) -> Option<(usize, Vec<u8>)> {
-    let of_char = |code: u32| char::from_u32(code).map(|c| c.to_string().into_bytes());
-    let hex = |from: usize, digits: usize| {
-        let digits = text.get(from..from + digits)?;
-        digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok()).flatten()
-    };
-    match text.as_bytes() {
-        [b'%', ..] => Some((3, vec![u8::try_from(hex(1, 2)?).ok()?])),
-        [b'\\', b'x', ..] => Some((4, of_char(hex(2, 2)?)?)),
-        [b'\\', b'u', b'{', ..] => {
-            let end = text.bytes().take(12).position(|b| b == b'}')?;
-            Some((end + 1, of_char(hex(3, end - 3)?)?))
-        }
-        [b'\\', b'u', ..] => Some((6, of_char(hex(2, 4)?)?)),
-        [b'&', ..] => {
-            let end = text.bytes().take(12).position(|b| b == b';')?;
-            let name = text.get(1..end)?;
-            let resolved = match name.strip_prefix('#') {
-                Some(number) => {
-                    let code = match number.strip_prefix(['x', 'X']) {
-                        Some(digits) => u32::from_str_radix(digits, 16),
-                        None => number.parse(),
-                    };
-                    of_char(code.ok()?)?
-                }
-                None => match name {
-                    "lt" => b"<".to_vec(),
-                    "gt" => b">".to_vec(),
-                    "amp" => b"&".to_vec(),
-                    "quot" => b"\"".to_vec(),
-                    "apos" => b"'".to_vec(),
-                    "nbsp" | "Tab" | "ensp" | "emsp" | "thinsp" => b" ".to_vec(),
-                    "NewLine" => b"\n".to_vec(),
-                    "colon" => b":".to_vec(),
-                    "period" => b".".to_vec(),
-                    "shy" | "zwnj" | "zwj" | "ZeroWidthSpace" => Vec::new(),
-                    _ => return None,
-                },
-            };
-            Some((end + 1, resolved))
-        }
-        _ => None,
-    }
-}
-
-/// The text of every base64 or hex run that decodes to text.
-fn encoded_runs(text: &str) -> Vec<(String, &'static str)> {
-    let mut found = Vec::new();
-    let in_run = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_');
-    for run in text.split(|c: char| !c.is_ascii() || !in_run(c as u8)) {
-        if run.len() < MIN_ENCODED {
-            continue;
-        }
-        let hex_digits = run.strip_prefix("0x").unwrap_or(run);
-        if hex_digits.len().is_multiple_of(2) && hex_digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-            found.extend(hex::decode(hex_digits).ok().and_then(prose).map(|t| (t, "decoded from hex")));
-        } else {
-            found.extend(base64(run).and_then(prose).map(|t| (t, "decoded from base64")));
-        }
-    }
-    // Hex is also written a byte at a time.
-    let pairs: Vec<&str> = text.split_ascii_whitespace().collect();
-    for group in pairs.chunk_by(|a, b| is_hex_pair(a) && is_hex_pair(b)) {
-        if group.len() * 2 >= MIN_ENCODED {
-            let digits: String = group.iter().map(|pair| pair.trim_start_matches("0x")).collect();
-            found.extend(hex::decode(digits).ok().and_then(prose).map(|t| (t, "decoded from hex")));
-        }
-    }
-    found
-}
-
-fn is_hex_pair(word: &str) -> bool {
-    let digits = word.trim_start_matches("0x");
-    digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_hexdigit())
-}
-
-/// Decodes what looks like base64: an ordinary long word or path is told apart by its letters' case.
-fn base64(run: &str) -> Option<Vec<u8>> {
-    const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
-        .with_decode_allow_trailing_bits(true)
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent);
-    const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
-    const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
-    let upper = run.bytes().filter(u8::is_ascii_uppercase).count();
-    let lower = run.bytes().filter(u8::is_ascii_lowercase).count();
-    if upper < 3 || lower < 3 {
-        return None;
-    }
-    // A run that was cut to a length base64 cannot have still decodes but for its last character.
-    let whole = if run.len() % 4 == 1 { &run[..run.len() - 1] } else { run };
-    STANDARD.decode(whole).or_else(|_| URL_SAFE.decode(whole)).ok()
-}
-
-/// The bytes as text, where they read as prose: printable, with letters and more than one word.
-fn prose(bytes: Vec<u8>) -> Option<String> {
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(e) => {
-            // A run that was joined to something else ends in garbage.
-            let valid = e.utf8_error().valid_up_to();
-            if valid < MIN_ENCODED / 2 {
-                return None;
-            }
-            let mut bytes = e.into_bytes();
-            bytes.truncate(valid);
-            String::from_utf8(bytes).ok()?
-        }
-    };
-    let odd = text.chars().filter(|c| c.is_control() && !c.is_whitespace()).count();
-    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
-    (odd == 0 && letters * 2 > text.chars().count()).then_some(text)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
-use super::tokens::Lexicon;
+use super::dictionary::Dictionary;
 
 /// The commands, letters only.
 const COMMANDS: &str = concat!(
@@ -27,7 +27,7 @@ const COMMANDS: &str = concat!(
 );
 
 /// Where the reading spells a command with its words broken up: a byte range of it.
-pub(super) fn find(lexicon: &Lexicon, text: &str) -> Option<(usize, usize)> {
+pub(super) fn find(dictionary: &Dictionary, text: &str) -> Option<(usize, usize)> {
     static COMPILED: OnceLock<Option<Regex>> = OnceLock::new();
     let commands = COMPILED.get_or_init(|| Regex::new(COMMANDS).ok()).as_ref()?;
     let mut letters = String::with_capacity(text.len());
@@ -40,12 +40,12 @@ pub(super) fn find(lexicon: &Lexicon, text: &str) -> Option<(usize, usize)> {
     }
     commands.find_iter(&letters).find_map(|found| {
         let (start, end) = (*places.get(found.start())?, places.get(found.end() - 1)? + 1);
-        (!is_plain(lexicon, text, start, end)).then_some((start, end))
+        (!is_plain(dictionary, text, start, end)).then_some((start, end))
     })
 }
 
 /// Whether the range is made of whole words that the lexicon knows, so that the other rules have judged it.
-fn is_plain(lexicon: &Lexicon, text: &str, start: usize, end: usize) -> bool {
+fn is_plain(dictionary: &Dictionary, text: &str, start: usize, end: usize) -> bool {
     let is_letter = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphabetic);
     let bytes = text.as_bytes();
     // "reignore", "instructional": the letters are inside other words, and the command is an accident.
@@ -53,7 +53,7 @@ fn is_plain(lexicon: &Lexicon, text: &str, start: usize, end: usize) -> bool {
     let Some(spelled) = text.get(start..end) else { return true };
     let words =
         || spelled.split(|c: char| !c.is_ascii_alphabetic() && c != '\'').filter(|word| !word.is_empty());
-    let known = |word: &str| lexicon.knows(&word.to_ascii_lowercase().replace('\'', ""));
+    let known = |word: &str| dictionary.knows(&word.to_ascii_lowercase().replace('\'', ""));
     // The last word may go on past the match ("instruction|s").
     let count = words().count();
     let all_known =
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn finds(text: &str) -> bool {
-        find(&Lexicon::new(), text).is_some()
+        find(&Dictionary::new(), text).is_some()
     }
 
     #[test]

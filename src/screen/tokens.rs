@@ -6,13 +6,12 @@
 //!
 //! Invariants: one pass over the text; a token without concepts is still there, since rules count gaps.
 
-use std::collections::HashMap;
+use super::dictionary::{Concepts, Dictionary, UNKNOWN, Word};
+use super::lexicon;
 
-use super::lexicon::{self, CONCEPTS};
-use super::normalize::fold;
-
-/// A set of concepts, a bit each.
-pub(super) type Concepts = u128;
+/// Words whose full stop ends no sentence.
+const ABBREVIATIONS: &[&str] =
+    &["e.g", "i.e", "E.g", "I.e", "etc", "vs", "cf", "ej", "p.ej", "incl", "approx"];
 
 /// The longest word of a script without spaces that the lexicon holds, in characters.
 const LONGEST_UNSPACED: usize = 8;
@@ -27,8 +26,8 @@ pub(super) struct Token {
     pub(super) sentence: u32,
     /// What it may stand for.
     pub(super) concepts: Concepts,
-    /// Its entry in the lexicon, for phrases; `u32::MAX` for none.
-    word: u32,
+    /// Its number in the dictionary, for phrases.
+    pub(super) word: u32,
     /// Something other than white space stands before it: a comma, a colon, a bracket.
     pub(super) after_pause: bool,
     /// It stands inside quotation marks or backticks.
@@ -37,135 +36,25 @@ pub(super) struct Token {
     pub(super) joined: bool,
 }
 
-/// Words and phrases, compiled.
-#[derive(Debug)]
-pub(super) struct Lexicon {
-    words: HashMap<String, Word>,
-    /// By their first three characters.
-    prefixes: HashMap<String, Vec<(String, Concepts)>>,
-    /// By their first word; longest first.
-    phrases: HashMap<u32, Vec<(Vec<u32>, Concepts)>>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Word {
-    id: u32,
-    concepts: Concepts,
-}
-
-/// The bit of a concept; 0, which matches nothing, for an unknown name (a test walks all names used).
-pub(super) fn concept(name: &str) -> Concepts {
-    CONCEPTS.iter().position(|known| *known == name).map_or(0, |bit| 1 << bit)
-}
-
-impl Lexicon {
-    pub(super) fn new() -> Self {
-        let mut built = Self { words: HashMap::new(), prefixes: HashMap::new(), phrases: HashMap::new() };
-        for (name, _language, entries) in lexicon::ROWS {
-            let bit = concept(name);
-            for entry in entries.split_whitespace() {
-                built.add(entry, bit);
-            }
-        }
-        for phrases in built.phrases.values_mut() {
-            phrases.sort_by_key(|(rest, _)| std::cmp::Reverse(rest.len()));
-        }
-        built
-    }
-
-    fn add(&mut self, entry: &str, bit: Concepts) {
-        let entry = if entry.is_ascii() { entry.to_owned() } else { fold(entry, None).to_lowercase() };
-        // As the reader does it: an apostrophe is nothing, a hyphen parts two words.
-        let entry = entry.replace('\'', "").replace('-', "_");
-        if let Some(prefix) = entry.strip_suffix('*') {
-            let key = prefix.chars().take(3).collect();
-            self.prefixes.entry(key).or_default().push((prefix.to_owned(), bit));
-        } else if entry.contains('_') {
-            let ids: Vec<u32> = entry.split('_').map(|part| self.word(part, 0)).collect();
-            let phrases = self.phrases.entry(ids[0]).or_default();
-            match phrases.iter_mut().find(|(rest, _)| rest[..] == ids[1..]) {
-                Some((_, concepts)) => *concepts |= bit,
-                None => phrases.push((ids[1..].to_vec(), bit)),
-            }
-        } else {
-            self.word(&entry, bit);
-        }
-    }
-
-    fn word(&mut self, text: &str, bit: Concepts) -> u32 {
-        let id = u32::try_from(self.words.len()).unwrap_or(u32::MAX);
-        let word = self.words.entry(text.to_owned()).or_insert(Word { id, concepts: 0 });
-        word.concepts |= bit;
-        word.id
-    }
-
-    /// Whether `text`, in lower case, is a word of the lexicon.
-    pub(super) fn knows(&self, text: &str) -> bool {
-        self.words.contains_key(text) || self.by_prefix(text) != 0
-    }
-
-    fn by_prefix(&self, text: &str) -> Concepts {
-        let Some((at, c)) = text.char_indices().nth(2) else { return 0 };
-        let Some(prefixes) = self.prefixes.get(&text[..at + c.len_utf8()]) else { return 0 };
-        prefixes
-            .iter()
-            .filter(|(prefix, _)| text.starts_with(prefix.as_str()))
-            .fold(0, |all, (_, bit)| all | bit)
-    }
-
-    fn look_up(&self, text: &str) -> Word {
-        if let Some(word) = self.words.get(text) {
-            return *word;
-        }
-        let concepts = self.by_prefix(text);
-        if concepts == 0
-            && text.bytes().any(|b| b.is_ascii_digit())
-            && text.bytes().any(|b| b.is_ascii_alphabetic())
-        {
-            // Digits for letters. A one stands for an i or an l.
-            for one in ['i', 'l'] {
-                let plain: String = text.chars().map(|c| unleet(c, one)).collect();
-                if let Some(word) = self.words.get(&plain) {
-                    return *word;
-                }
-            }
-        }
-        Word { id: u32::MAX, concepts }
-    }
-
-    /// The tokens of a reading, in order.
-    pub(super) fn tokens(&self, text: &str) -> Vec<Token> {
-        let mut reader = Reader {
-            lexicon: self,
-            text,
-            out: Vec::with_capacity(text.len() / 6),
-            quote: None,
-            pause: false,
-            sentence: 0,
-            since_stop: 0,
-        };
-        reader.run();
-        let mut tokens = reader.out;
-        self.join_phrases(&mut tokens);
-        tokens
-    }
-}
-
-fn unleet(c: char, one: char) -> char {
-    match c {
-        '0' => 'o',
-        '1' => one,
-        '3' => 'e',
-        '4' => 'a',
-        '5' => 's',
-        '7' => 't',
-        '8' => 'b',
-        c => c,
-    }
+/// The tokens of a reading, in order.
+pub(super) fn tokens(dictionary: &Dictionary, text: &str) -> Vec<Token> {
+    let mut reader = Reader {
+        dictionary,
+        text,
+        out: Vec::with_capacity(text.len() / 6),
+        quote: None,
+        pause: false,
+        sentence: 0,
+        since_stop: 0,
+    };
+    reader.run();
+    let mut tokens = reader.out;
+    dictionary.join_phrases(&mut tokens);
+    tokens
 }
 
 struct Reader<'l, 't> {
-    lexicon: &'l Lexicon,
+    dictionary: &'l Dictionary,
     text: &'t str,
     out: Vec<Token>,
     quote: Option<char>,
@@ -237,7 +126,9 @@ impl Reader<'_, '_> {
         } else {
             self.pause = pause;
         }
-        self.after(tail, was_quoted);
+        if !ABBREVIATIONS.contains(&&self.text[from..to.max(from)]) {
+            self.after(tail, was_quoted);
+        }
     }
 
     /// Punctuation after a word.
@@ -256,13 +147,13 @@ impl Reader<'_, '_> {
     fn body(&mut self, from: usize, to: usize, pause: bool, scratch: &mut String) {
         let body = &self.text[from..to];
         if let Some(concepts) = special(body) {
-            self.push(from, to, Word { id: u32::MAX, concepts }, pause);
+            self.push(from, to, Word { id: UNKNOWN, concepts }, pause);
             return;
         }
         if is_identifier(body) {
             scratch.clear();
             scratch.extend(body.chars().flat_map(char::to_lowercase));
-            let known = self.lexicon.look_up(scratch);
+            let known = self.dictionary.look_up(scratch);
             self.push(from, to, Word { id: known.id, concepts: known.concepts | lexicon::TOOL_NAME }, pause);
             return;
         }
@@ -318,7 +209,7 @@ impl Reader<'_, '_> {
             self.unspaced(start, pause, &scratch.clone());
             return;
         }
-        let word = self.lexicon.look_up(scratch);
+        let word = self.dictionary.look_up(scratch);
         self.push(start, end, word, pause);
     }
 
@@ -329,16 +220,14 @@ impl Reader<'_, '_> {
         let mut at = 0;
         while at < run.len() {
             let ends = run[at..].char_indices().map(|(i, c)| at + i + c.len_utf8()).take(LONGEST_UNSPACED);
-            let known = ends
-                .filter_map(|end| self.lexicon.words.get(&run[at..end]).map(|word| (end, *word)))
-                .filter(|(_, word)| word.concepts != 0)
-                .last();
+            let known =
+                ends.filter_map(|end| self.dictionary.exactly(&run[at..end]).map(|word| (end, word))).last();
             if let Some((end, word)) = known {
                 if let Some(from) = unknown.take() {
                     self.push(
                         start + from,
                         start + at,
-                        Word { id: u32::MAX, concepts: 0 },
+                        Word { id: UNKNOWN, concepts: 0 },
                         pause && from == 0,
                     );
                 }
@@ -350,12 +239,7 @@ impl Reader<'_, '_> {
             }
         }
         if let Some(from) = unknown {
-            self.push(
-                start + from,
-                start + run.len(),
-                Word { id: u32::MAX, concepts: 0 },
-                pause && from == 0,
-            );
+            self.push(start + from, start + run.len(), Word { id: UNKNOWN, concepts: 0 }, pause && from == 0);
         }
     }
 
@@ -372,34 +256,6 @@ impl Reader<'_, '_> {
             joined: false,
         });
         self.since_stop += 1;
-    }
-}
-
-impl Lexicon {
-    /// Joins tokens that make up a phrase, the longest first: the whole stands for what the phrase and its words do.
-    fn join_phrases(&self, tokens: &mut Vec<Token>) {
-        let (mut read, mut written) = (0, 0);
-        while read < tokens.len() {
-            let mut token = tokens[read];
-            let found = self.phrases.get(&token.word).and_then(|phrases| {
-                phrases.iter().find(|(rest, _)| {
-                    let Some(next) = tokens.get(read + 1..read + 1 + rest.len()) else { return false };
-                    next.iter().zip(rest).all(|(t, id)| t.word == *id && t.sentence == token.sentence)
-                })
-            });
-            if let Some((rest, concepts)) = found {
-                let parts = &tokens[read..=read + rest.len()];
-                token.end = parts[rest.len()].end;
-                token.concepts =
-                    concepts | (parts.iter().fold(0, |all, t| all | t.concepts) & !lexicon::FILLER);
-                token.joined = true;
-                read += rest.len();
-            }
-            tokens[written] = token;
-            read += 1;
-            written += 1;
-        }
-        tokens.truncate(written);
     }
 }
 
@@ -441,12 +297,11 @@ fn special(body: &str) -> Option<Concepts> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::dictionary::concept;
     use super::*;
 
     fn words(text: &str) -> Vec<(String, Token)> {
-        let lexicon = Lexicon::new();
-        lexicon
-            .tokens(text)
+        tokens(&Dictionary::new(), text)
             .into_iter()
             .map(|t| (text[t.start as usize..t.end as usize].to_owned(), t))
             .collect()

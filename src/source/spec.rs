@@ -72,12 +72,11 @@ pub enum Wanted {
 
 impl Wanted {
     /// Whether an exact version may stand for what was wanted. A tag says nothing of versions: any may.
-    pub fn admits(&self, version: &semver::Version) -> bool {
-        let Ok(exact) = version.to_string().parse::<NpmVersion>() else { return false };
+    pub fn admits(&self, version: &NpmVersion) -> bool {
         match self {
-            Self::Version(wanted) => *wanted == exact,
+            Self::Version(wanted) => wanted == version,
             Self::Tag(_) => true,
-            Self::Range(range) => range.holds(&exact),
+            Self::Range(range) => range.holds(version),
         }
     }
 }

@@ -5,12 +5,14 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use futures_util::future::BoxFuture;
 use pinfold_init::protocol::Event;
 use proptest::prelude::*;
 use tokio::io::duplex;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::process::{Child, Command};
 
+use super::super::gate::{Duplex, GateRefused};
 use super::*;
 
 /// Longest that anything here may take; never waited for when all is well.
@@ -40,7 +42,9 @@ impl Gate for TestGate {
         self.asked.lock().unwrap().push(format!("{name}:{port}"));
         let upstream = self.upstream;
         Box::pin(async move {
-            let stream = TcpStream::connect(upstream.ok_or(GateRefused)?).await.map_err(|_| GateRefused)?;
+            let stream = TcpStream::connect(upstream.ok_or_else(|| GateRefused::new("no upstream"))?)
+                .await
+                .map_err(|_| GateRefused::new("it does not answer"))?;
             Ok(Box::new(stream) as Box<dyn Duplex>)
         })
     }

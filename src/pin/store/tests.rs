@@ -4,8 +4,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use super::super::tests::{consent_to, other_plan, pin, pin_of};
 use super::*;
 use crate::failure::{Code, Failure};
-use crate::plan::tests::{draft, lock_of};
-use crate::plan::{Draft, Integrity, Origin, Plan, Released};
+use crate::plan::tests::{draft, lock_of, released};
+use crate::plan::{Draft, Origin, Plan};
 
 fn store() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
@@ -19,7 +19,7 @@ fn name() -> LocalName {
 
 /// A pin of the same name from the given package and archive.
 fn pin_from(package: &str, archive: &[u8]) -> Pin {
-    let release = Released::npm(package, "1.2.3", Integrity::of(archive).as_str(), Origin::Registry).unwrap();
+    let release = released(package, archive, Origin::Registry);
     let lock = lock_of(&release);
     let plan = Plan::draw(Draft { release, ..draft(&lock) }).unwrap();
     let consent = consent_to(&plan);
@@ -48,7 +48,7 @@ fn a_saved_pin_loads_the_same_and_a_removed_one_is_gone() {
     store.save(&pin()).unwrap();
     assert_eq!(store.load(&name()).unwrap(), pin());
     assert_eq!(store.names().unwrap(), [name()]);
-    assert_eq!(store.holder(&name()).unwrap().unwrap(), "npm:@acme/spotify-mcp");
+    assert_eq!(store.holders().unwrap()[&name()], "npm:@acme/spotify-mcp");
     store.remove(&name()).unwrap();
     assert!(store.all().unwrap().is_empty());
     assert!(matches!(store.remove(&name()), Err(PinError::NotMounted { .. })));
@@ -150,7 +150,7 @@ fn refuses_a_damaged_pin_and_never_reads_it_as_absent() {
         write_private(&store.file(&name(), "json"), &bytes[..bytes.len() * damage / 101]).unwrap();
         corrupt(store.load(&name()));
         corrupt(store.all());
-        corrupt(store.holder(&name()));
+        corrupt(store.holders());
         corrupt(store.save(&pin()));
         store.remove(&name()).unwrap();
         store.save(&pin()).unwrap();

@@ -6,9 +6,12 @@ use super::*;
 /// The bytes of the package that the tests' plans run.
 pub(crate) const ARCHIVE: &[u8] = b"an archive";
 
+pub(crate) fn released(package: &str, archive: &[u8], origin: Origin) -> Released {
+    Released::stored(package.parse().unwrap(), "1.2.3".parse().unwrap(), Integrity::of(archive), origin)
+}
+
 pub(crate) fn release() -> Released {
-    let integrity = Integrity::of(ARCHIVE);
-    Released::npm("@acme/spotify-mcp", "1.2.3", integrity.as_str(), Origin::Registry).unwrap()
+    released("@acme/spotify-mcp", ARCHIVE, Origin::Registry)
 }
 
 pub(crate) fn lock() -> Lock {
@@ -18,11 +21,11 @@ pub(crate) fn lock() -> Lock {
 pub(crate) fn lock_of(release: &Released) -> Lock {
     let own = format!("node_modules/{}", release.package());
     let mut entry = json!({ "version": release.version().to_string(), "integrity": release.integrity() });
-    if matches!(release.origin(), Origin::Path(_)) {
+    if release.is_local() {
         entry["resolved"] = json!(crate::plan::OWN_TARBALL);
     }
     let text = json!({ "lockfileVersion": 3, "packages": {
-        "": { "dependencies": { release.package(): "1.2.3" } },
+        "": { "dependencies": { release.package().as_str(): "1.2.3" } },
         own: entry,
         "node_modules/keytar": {
             "version": "7.9.0", "integrity": Integrity::of(b"keytar"), "hasInstallScript": true,

@@ -6,12 +6,16 @@ fn hash(of: &str) -> Integrity {
     Integrity::of(of.as_bytes())
 }
 
+fn from(origin: Origin) -> Released {
+    Released::stored("@acme/server".parse().unwrap(), "1.2.3".parse().unwrap(), hash("own"), origin)
+}
+
 fn release() -> Released {
-    Released::npm("@acme/server", "1.2.3", hash("own").as_str(), Origin::Registry).unwrap()
+    from(Origin::Registry)
 }
 
 fn local() -> Released {
-    Released::npm("@acme/server", "1.2.3", hash("own").as_str(), Origin::Path("/srv/x".into())).unwrap()
+    from(Origin::Path("/srv/x".into()))
 }
 
 /// A lock of the release with further entries.

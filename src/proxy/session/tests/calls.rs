@@ -126,6 +126,44 @@ async fn a_look_up_that_fails_refuses_the_call_and_the_next_call_tries_again() {
 }
 
 #[tokio::test]
+async fn a_listing_of_the_clients_between_two_pages_of_ours_loses_no_refusal() {
+    let mut rig = Rig::opened().await;
+    rig.call(1, "evil").await;
+    looked_up(&mut rig, json!({"tools": tools(&[("evil", EVIL)]), "nextCursor": "p2"})).await;
+    let ours = rig.got.json().await;
+    rig.ask(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#).await;
+    let theirs = rig.got.json().await;
+    rig.answer(&theirs, json!({"tools": tools(&[("a", "Adds.")]), "nextCursor": "q2"})).await;
+    assert_eq!(rig.heard.json().await["id"], 2);
+    rig.answer(&ours, json!({"tools": []})).await;
+    assert_eq!(rig.heard.json().await["error"]["data"]["code"], "withheld");
+    rig.call(3, "evil").await;
+    looked_up(&mut rig, json!({"tools": tools(&[("a", "Adds."), ("evil", EVIL)])})).await;
+    assert_eq!(rig.heard.json().await["error"]["data"]["code"], "withheld");
+}
+
+#[tokio::test]
+async fn a_listing_that_leaves_pages_out_is_not_complete() {
+    let mut rig = Rig::opened().await;
+    let pages = [
+        (json!({}), json!({"tools": tools(&[("a", "Adds.")]), "nextCursor": "p2"})),
+        (json!({"cursor": "p9"}), json!({"tools": []})),
+    ];
+    for (params, result) in pages {
+        rig.ask(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params}).to_string())
+            .await;
+        let asked = rig.got.json().await;
+        rig.answer(&asked, result).await;
+        rig.heard.line().await;
+    }
+    rig.call(2, "a").await;
+    assert_eq!(rig.got.json().await["id"], 2);
+    rig.call(3, "evil").await;
+    looked_up(&mut rig, json!({"tools": tools(&[("evil", EVIL)])})).await;
+    assert_eq!(rig.heard.json().await["error"]["data"]["code"], "withheld");
+}
+
+#[tokio::test]
 async fn a_look_up_without_an_answer_is_given_up() {
     let mut rig = Rig::opened_with(Policy { opener_timeout: Duration::from_millis(50), ..policy() }).await;
     rig.call(1, "a").await;

@@ -194,3 +194,17 @@ async fn log_and_progress_text_is_screened() {
     assert_eq!((&got["params"]["progressToken"], &got["params"]["total"]), (&json!("t"), &json!(2)));
     assert!(!got.to_string().contains("id_rsa"));
 }
+
+#[tokio::test]
+async fn skills_are_screened_as_text() {
+    let mut rig = Rig::opened().await;
+    for (text, passes) in [("Sort the notes by date.", true), (EVIL, false)] {
+        for method in ["skills/list", "skills/get", "resources/directory/read"] {
+            rig.ask(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}).to_string()).await;
+            let asked = rig.got.json().await;
+            rig.answer(&asked, json!({"skills": [{"description": text}]})).await;
+            let answer = rig.heard.json().await;
+            assert_eq!(answer.get("result").is_some(), passes, "{answer}");
+        }
+    }
+}

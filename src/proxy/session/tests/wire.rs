@@ -104,6 +104,17 @@ async fn a_broken_answer_becomes_an_error_for_the_asker() {
 }
 
 #[tokio::test]
+async fn a_clients_broken_answer_becomes_an_error_for_the_server() {
+    let mut rig = Rig::opened().await;
+    rig.say(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#).await;
+    rig.heard.line().await;
+    rig.ask(r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[],"roots":[]}}"#).await;
+    let answer = rig.got.json().await;
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32600)));
+    rig.client_hears_nothing_yet().await;
+}
+
+#[tokio::test]
 async fn answers_nobody_waits_for_are_dropped_and_counted() {
     let mut rig = Rig::opened().await;
     rig.ask(r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#).await;

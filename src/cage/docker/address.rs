@@ -13,7 +13,7 @@ use std::time::Duration;
 use bollard::{API_DEFAULT_VERSION, Docker};
 use serde::Deserialize;
 
-use super::engine::EngineError;
+use crate::cage::engine::EngineError;
 use crate::text::Shown;
 
 /// An address, and who named it.
