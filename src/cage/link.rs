@@ -102,39 +102,45 @@ impl From<LinkError> for Failure {
     fn from(error: LinkError) -> Self {
         let why = error.to_string();
         match error {
-            LinkError::Broken | LinkError::Silent => {
-                Failure::new(Code::EngineFailed, "The cage ended unexpectedly", why, "pinfold doctor")
-            }
+            LinkError::Broken | LinkError::Silent => Failure::new(
+                Code::EngineFailed,
+                "the cage ended unexpectedly",
+                why,
+                "`pinfold doctor` starts a cage and shows what it finds",
+            ),
             LinkError::Misbehaved(_) | LinkError::Busy => Failure::new(
                 Code::Other,
-                "The cage was given up",
+                "the cage was given up",
                 why,
-                "try again, and report it if it recurs",
+                "try again; if it happens again, please report it",
             ),
             LinkError::Version { .. } => Failure::new(
                 Code::EngineFailed,
-                "The sealed image is of another pinfold",
+                "the sealed image was made by another version of pinfold",
                 why,
-                "mount the server again",
+                "unmount the server and mount it again",
             ),
             LinkError::Unable { .. } => Failure::new(
                 Code::CageWeaker,
-                "The engine's cage is not as it must be",
+                "the cage is not as it must be",
                 why,
-                "pinfold doctor",
+                "`pinfold doctor` starts a cage and shows what it finds",
             ),
-            LinkError::NotStarted { .. } => {
-                Failure::new(Code::ServerFailed, "The program did not start", why, "mount the server again")
-            }
+            LinkError::NotStarted { .. } => Failure::new(
+                Code::ServerFailed,
+                "the program did not start",
+                why,
+                "unmount the server and mount it again",
+            ),
             LinkError::File { .. } => Failure::new(
                 Code::Other,
-                "A file could not be moved into or out of the cage",
+                "a file could not be moved into or out of the cage",
                 why,
-                "try again",
+                "see that the engine's disk and this machine's memory have room, then try again",
             ),
             LinkError::Unsendable(_) => Failure::new(
                 Code::LaunchRefused,
-                "The program cannot be started",
+                "the program cannot be started",
                 why,
                 "change the argument or the variable",
             ),
