@@ -253,7 +253,11 @@ impl Engine for Docker {
             let mut runtimes: Vec<String> = info.runtimes.unwrap_or_default().into_keys().collect();
             runtimes.sort();
             Ok(About {
-                name: version.platform.map_or_else(|| "Docker Engine".into(), |platform| platform.name),
+                name: version
+                    .platform
+                    .map(|platform| platform.name)
+                    .filter(|name| !name.is_empty())
+                    .unwrap_or_else(|| "Docker Engine".into()),
                 version: version.version.unwrap_or_default(),
                 api: version.api_version.unwrap_or_default(),
                 address: self.address.clone(),

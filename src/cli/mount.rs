@@ -55,19 +55,24 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
 
     // two mounts of one name: the second sees what the first made of it
     let _turn = turn(host, out, prepared.plan.name())?;
+    // a digest is a yes to one plan, so that of another is a no, even where the plan at hand has its yes already
+    let consent = given.as_ref().map(|_| ask(host, out, &prepared, given.as_ref())).transpose()?;
     if let Some(pin) = mounted(host, &prepared)? {
         return again(host, out, pin, &prepared).await;
     }
-    let consent = ask(host, out, &prepared, given.as_ref())?;
+    let consent = match consent {
+        Some(consent) => consent,
+        None => ask(host, out, &prepared, None)?,
+    };
     let Prepared { plan, lock, archive, .. } = prepared;
     let pin = Pin::consented(plan, lock, consent)?;
     let (image, fresh) = install(host, out, &pin, archive.as_deref()).await?;
-    match try_and_pin(host, out, pin, &image).await {
-        Ok(mounted) => {
-            report(out, &mounted);
+    match try_and_pin(host, out, &pin, &image).await {
+        Ok(surveys) => {
+            report(out, &pin, &surveys);
             Ok(ExitCode::SUCCESS)
         }
-        Err((pin, failure)) => {
+        Err(failure) => {
             // what this mount brought goes with it; what was there before stays
             if fresh {
                 unmount::forget_image(host, &pin).await?;
@@ -166,39 +171,27 @@ async fn install(
     Ok((image, true))
 }
 
-/// What a mount came to.
-struct Mounted {
-    pin: Pin,
-    surveys: Vec<Survey>,
-}
-
-async fn try_and_pin(host: &Host, out: &Out, pin: Pin, image: &Image) -> Result<Mounted, (Pin, Failure)> {
-    // without its credentials most servers end at once: then the first start that has them shows the surface
-    if let Err(missing) = Given::from_environment(pin.plan()) {
-        out.note(format!("not tried: {missing}; `pinfold run {}` needs it", pin.name()));
-        return keep(host, pin, image, Vec::new());
+/// Tries the server and keeps its pin. Gives what it showed, which is nothing where it could not be tried.
+async fn try_and_pin(host: &Host, out: &Out, pin: &Pin, image: &Image) -> Result<Vec<Survey>, Failure> {
+    let mut surveys = Vec::new();
+    let mut pin = pin.clone();
+    match Given::from_environment(pin.plan()) {
+        // without its credentials most servers end at once: then the first start that has them shows the surface
+        Err(missing) => {
+            out.note(format!("not tried: {missing}, which `pinfold run {}` will need", pin.name()));
+        }
+        Ok(_) => {
+            out.step("trying it out in a cage");
+            surveys = trial::trial(host, &pin, image).await?;
+            if let Some(failure) = useless(&pin, &surveys) {
+                return Err(failure);
+            }
+            pin = pin.with_surface(surface(&surveys));
+        }
     }
-    out.step("trying it out in a cage");
-    let surveys = match trial::trial(host, &pin, image).await {
-        Ok(surveys) => surveys,
-        Err(failure) => return Err((pin, failure)),
-    };
-    if let Some(failure) = useless(&pin, &surveys) {
-        return Err((pin, failure));
-    }
-    let pin = pin.with_surface(surface(&surveys));
-    keep(host, pin, image, surveys)
-}
-
-fn keep(host: &Host, pin: Pin, image: &Image, surveys: Vec<Survey>) -> Result<Mounted, (Pin, Failure)> {
-    let kept = host
-        .store()
-        .and_then(|store| Ok(store.save(&pin)?))
-        .and_then(|()| start::remember(host, &pin, image));
-    match kept {
-        Ok(()) => Ok(Mounted { pin, surveys }),
-        Err(failure) => Err((pin, failure)),
-    }
+    host.store()?.save(&pin)?;
+    start::remember(host, &pin, image)?;
+    Ok(surveys)
 }
 
 /// Why a server that answers is still of no use: nothing offered, or nothing that may be shown.
@@ -261,9 +254,8 @@ pub fn word(kind: Kind) -> &'static str {
     }
 }
 
-fn report(out: &Out, mounted: &Mounted) {
+fn report(out: &Out, pin: &Pin, surveys: &[Survey]) {
     out.pause();
-    let Mounted { pin, surveys } = mounted;
     let merged = Survey::merge(surveys);
     let of = |kind| merged.entries().iter().filter(move |entry| entry.item().kind() == kind);
     let refused: Vec<String> = merged

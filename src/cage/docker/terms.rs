@@ -56,7 +56,8 @@ pub(super) fn host_config(profile: &Profile) -> HostConfig {
     }
 }
 
-/// Hidden inside: what Docker hides unasked, and `/dev/mqueue`, which it mounts even where there is no ipc.
+/// Hidden inside: what Docker hides unasked, `/dev/mqueue`, which it mounts even where there is no ipc, and
+/// `/proc/pressure`, the whole machine's load, where any user may also have the kernel watch for more of it.
 const MASKED: &[&str] = &[
     "/dev/mqueue",
     "/proc/acpi",
@@ -65,6 +66,7 @@ const MASKED: &[&str] = &[
     "/proc/kcore",
     "/proc/keys",
     "/proc/latency_stats",
+    "/proc/pressure",
     "/proc/sched_debug",
     "/proc/scsi",
     "/proc/sysrq-trigger",
