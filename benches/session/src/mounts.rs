@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::engine::Engine;
-use crate::{Outcome, PINFOLD, client};
+use crate::{Outcome, client};
 
 /// The servers, and the home they are mounted in.
 pub struct Mounts {
@@ -53,7 +53,8 @@ impl Mounts {
     /// Shows and mounts both.
     pub fn make(work: &Path, engine: &Engine, package: &str) -> Outcome<Self> {
         let home = home(work);
-        let big = format!("path:{}/benches/big-server", env!("CARGO_MANIFEST_DIR"));
+        let big = Path::new(env!("CARGO_MANIFEST_DIR")).join("../big-server").canonicalize()?;
+        let big = format!("path:{}", big.display());
         let everything = Mounted::make(work, engine, &format!("npm:{package}"))?;
         let big = Mounted::make(work, engine, &big)?;
         let state = Home::at(&home)?.id()?.as_str().to_owned();
@@ -173,9 +174,10 @@ pub fn home(work: &Path) -> PathBuf {
     work.join("home")
 }
 
-/// `pinfold` in a home.
+/// `pinfold`, as it was built beside this program, in a home.
 pub fn pinfold(home: &Path) -> Command {
-    let mut command = Command::new(PINFOLD);
+    let own = std::env::current_exe().unwrap_or_default();
+    let mut command = Command::new(own.with_file_name("pinfold"));
     command.env("PINFOLD_HOME", home);
     command
 }

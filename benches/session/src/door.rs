@@ -123,8 +123,9 @@ fn request(bytes: &[u8]) -> Option<String> {
         return None;
     }
     let path = target.split('?').next()?;
-    let plain = |part: &&str| !part.is_empty() && !(part.starts_with('v') && part.contains('.'));
-    let parts = path.split('/').filter(plain).map(|part| match part.len() {
+    // the API's version comes first
+    let dull = |part: &str| part.is_empty() || part.starts_with('v') && part.contains('.');
+    let parts = path.split('/').filter(|part| !dull(part)).map(|part| match part.len() {
         64.. => "ID",
         _ => part,
     });

@@ -36,18 +36,12 @@ use engine::Engine;
 use mounts::Mounts;
 use report::Report;
 
-/// The program under test, built with this bench.
-const PINFOLD: &str = env!("CARGO_BIN_EXE_pinfold");
-
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 #[derive(Debug, Parser)]
 struct Cli {
     #[command(subcommand)]
-    command: Option<Command>,
-    /// Given by cargo
-    #[arg(long, hide = true, global = true)]
-    bench: bool,
+    command: Command,
 }
 
 #[derive(Debug, Subcommand)]
@@ -89,12 +83,8 @@ struct Measure {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
-        Some(Command::Measure(asked)) => measure(&asked),
-        Some(Command::Clean { work }) => mounts::clean(&work).map(|()| ExitCode::SUCCESS),
-        None => {
-            println!("scripts/bench runs this");
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Measure(asked) => measure(&asked),
+        Command::Clean { work } => mounts::clean(&work).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("bench: {error}");

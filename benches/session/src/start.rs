@@ -40,7 +40,7 @@ pub fn measure(report: &mut Report, mounts: &Mounts, bare: &Bare, rounds: usize)
     let budget = Budget::AtMost(0.75);
     for (samples, npx) in [(&host, "npx -y, warm"), (&image, "npx -y, warm, the cage's Node")] {
         if samples.all().is_empty() {
-            report.note(format!("there is no npx on this machine: not compared with {npx}"));
+            report.note(format!("there is no npx on this machine: nothing to compare with as {npx}"));
             continue;
         }
         report.row(Row {

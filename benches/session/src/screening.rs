@@ -13,7 +13,7 @@ use crate::Outcome;
 use crate::report::{Budget, Report, Row};
 use crate::samples::Samples;
 
-const CORPUS: &str = include_str!("../../tests/corpus/dev.jsonl");
+const CORPUS: &str = include_str!("../../../tests/corpus/dev.jsonl");
 const PASSES: usize = 30;
 
 /// Measures it in this process.

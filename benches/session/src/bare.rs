@@ -22,7 +22,9 @@ pub struct Bare {
     everything: PathBuf,
     big: PathBuf,
     work: PathBuf,
-    npx: Option<PathBuf>,
+    npx: PathBuf,
+    /// There is an npx on this machine, and so a Node.
+    on_host: bool,
     package: String,
 }
 
@@ -45,21 +47,25 @@ impl Bare {
             Ok(dir)
         };
         let (bin, everything, big, work) = (dir("bin")?, dir("everything")?, dir("big")?, dir("cwd")?);
-        engine.copy(mounts.everything.image(), &[node_at], &bin)?;
-        engine.copy(mounts.everything.image(), &[SERVER_DIR], &everything)?;
+        let image = mounts.everything.image();
+        engine.copy(image, &[node_at], &bin)?;
+        engine.copy(image, &[SERVER_DIR], &everything)?;
         engine.copy(mounts.big.image(), &[SERVER_DIR], &big)?;
         let on_path = |name: &str| {
             let path = env::var_os("PATH").unwrap_or_default();
             env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
         };
-        Ok(Self {
-            node: bin.join("node"),
-            everything,
-            big,
-            work,
-            npx: on_path("npx"),
-            package: mounts.everything.release(),
-        })
+        let host = on_path("npx");
+        let npx = match &host {
+            Some(npx) => npx.clone(),
+            // then the image's own; it needs nothing of the host's
+            None => {
+                engine.copy(image, &["/usr/local/lib/node_modules/npm"], &bin)?;
+                bin.join("npm/bin/npx-cli.js")
+            }
+        };
+        let package = mounts.everything.release();
+        Ok(Self { node: bin.join("node"), everything, big, work, npx, on_host: host.is_some(), package })
     }
 
     /// Which Node is on which side.
@@ -97,9 +103,12 @@ impl Bare {
         command
     }
 
-    /// `npx -y` of the package, if the host has npx.
+    /// `npx -y` of the package; none for the host's Node if there is none.
     pub fn npx(&self, node: Node) -> Option<Command> {
-        let mut command = Command::new(self.npx.as_ref()?);
+        if node == Node::Host && !self.on_host {
+            return None;
+        }
+        let mut command = Command::new(&self.npx);
         command.args(["-y", &self.package]).current_dir(&self.work);
         if node == Node::Image {
             // npx is a script that asks the PATH for its interpreter, as do the servers it starts
