@@ -6,8 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-use assert_cmd::Command;
+use std::process::Command;
 
 /// Every text file of the repository, with its path; what is built or fetched is not part of it.
 fn files() -> Vec<(PathBuf, String)> {
@@ -109,7 +108,7 @@ fn every_link_of_the_documents_leads_somewhere() {
 }
 
 fn help(command: &[&str]) -> String {
-    let mut pinfold = Command::cargo_bin("pinfold").unwrap();
+    let mut pinfold = Command::new(env!("CARGO_BIN_EXE_pinfold"));
     let output = pinfold.args(command).arg("--help").output().unwrap();
     assert!(output.status.success(), "pinfold {command:?} --help");
     String::from_utf8(output.stdout).unwrap()

@@ -241,7 +241,7 @@ impl Link {
         };
         // On every way out but the last the opener is dropped, and the link with it.
         let (version, greeting) = match greet.await? {
-            Greeting::Ready { version, facts, .. } => (version, Ok(facts)),
+            Greeting::Ready { version, facts } => (version, Ok(facts)),
             Greeting::Unable { version, why } => (version, Err(LinkError::Unable { why: Shown::new(&why) })),
         };
         if version != protocol::VERSION {
@@ -322,9 +322,11 @@ impl Link {
             if read == 0 {
                 return Err(failed("it ended before its announced length"));
             }
-            if stream.write_all(&buffer[..read]).await.is_err() {
+            match timeout(ANSWERING, stream.write_all(&buffer[..read])).await {
+                Ok(Ok(())) => {}
                 // Init has given up on it; its answer says why.
-                break;
+                Ok(Err(_)) => break,
+                Err(_) => return Err(LinkError::Silent),
             }
             sent += read as u64;
         }
@@ -349,13 +351,17 @@ impl Link {
             Found::File { .. } => return Err(self.ends.misbehaved("a file beyond its bound")),
             Found::Failed { why } => return Err(failed(&why)),
         };
+        let mut left = stream.take(length);
         // Not allocated at once: the length is init's word.
         let mut bytes = Vec::new();
-        let read = stream.take(length).read_to_end(&mut bytes).await;
-        if read.is_err() || bytes.len() as u64 != length {
-            return Err(failed("it ended before its announced length"));
+        loop {
+            match timeout(ANSWERING, left.read_buf(&mut bytes)).await {
+                Ok(Ok(0)) if bytes.len() as u64 == length => return Ok(bytes),
+                Ok(Ok(0) | Err(_)) => return Err(failed("it ended before its announced length")),
+                Ok(Ok(_)) => {}
+                Err(_) => return Err(LinkError::Silent),
+            }
         }
-        Ok(bytes)
     }
 
     /// Ends the cage: whatever still runs in it is killed. Returns when the stream below is closed.

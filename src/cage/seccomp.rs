@@ -4,7 +4,9 @@
 //! engines' own default where those let through what no server needs and kernels were broken with: io_uring,
 //! AF_VSOCK (which no network namespace holds), keyrings, tracing, user namespaces, message queues.
 //!
-//! Sockets are the part that argues: only AF_UNIX, AF_INET and AF_INET6, streams and datagrams. Leaving out
+//! Sockets are the part that argues: only AF_UNIX, AF_INET and AF_INET6, streams and datagrams, and over these
+//! only TCP and UDP: an unprivileged program that asks for SCTP, DCCP or L2TP has the kernel load their modules, and
+//! MPTCP is kernel code that no route leads out of. Leaving out
 //! AF_NETLINK has a second use: glibc then cannot see that only `lo` exists, so a look-up with AI_ADDRCONFIG
 //! still gets its IPv4 address (`__check_pf`: where the question cannot be asked, both families are assumed).
 //!
@@ -140,17 +142,24 @@ pub struct Socket {
     family: u64,
     /// `SOCK_…`, from the kernel's `include/linux/net.h`.
     kind: u64,
+    /// `IPPROTO_…`, from the kernel's `include/uapi/linux/in.h`; 0 is the usual one of the type.
+    protocols: &'static [u64],
 }
+
+/// What a stream over IP may speak.
+const TCP: &[u64] = &[0, 6];
+/// What datagrams over IP may speak.
+const UDP: &[u64] = &[0, 17];
 
 /// The sockets a caged program may open.
 pub const SOCKETS: &[Socket] = &[
-    Socket { name: "AF_UNIX SOCK_STREAM", family: 1, kind: 1 },
-    Socket { name: "AF_UNIX SOCK_DGRAM", family: 1, kind: 2 },
-    Socket { name: "AF_UNIX SOCK_SEQPACKET", family: 1, kind: 5 },
-    Socket { name: "AF_INET SOCK_STREAM", family: 2, kind: 1 },
-    Socket { name: "AF_INET SOCK_DGRAM", family: 2, kind: 2 },
-    Socket { name: "AF_INET6 SOCK_STREAM", family: 10, kind: 1 },
-    Socket { name: "AF_INET6 SOCK_DGRAM", family: 10, kind: 2 },
+    Socket { name: "AF_UNIX SOCK_STREAM", family: 1, kind: 1, protocols: &[0] },
+    Socket { name: "AF_UNIX SOCK_DGRAM", family: 1, kind: 2, protocols: &[0] },
+    Socket { name: "AF_UNIX SOCK_SEQPACKET", family: 1, kind: 5, protocols: &[0] },
+    Socket { name: "AF_INET SOCK_STREAM", family: 2, kind: 1, protocols: TCP },
+    Socket { name: "AF_INET SOCK_DGRAM", family: 2, kind: 2, protocols: UDP },
+    Socket { name: "AF_INET6 SOCK_STREAM", family: 10, kind: 1, protocols: TCP },
+    Socket { name: "AF_INET6 SOCK_DGRAM", family: 10, kind: 2, protocols: UDP },
 ];
 
 /// `SOCK_TYPE_MASK`: the type without SOCK_NONBLOCK and SOCK_CLOEXEC. Source: `include/linux/net.h`.
@@ -182,8 +191,11 @@ pub fn oci() -> Value {
         calls.push(allow(vec!["personality"], json!([equal(0, *personality)])));
     }
     for socket in SOCKETS {
-        let args = json!([equal(0, socket.family), masked(1, SOCKET_TYPE, socket.kind)]);
-        calls.push(allow(vec!["socket"], args));
+        for protocol in socket.protocols {
+            let args =
+                json!([equal(0, socket.family), masked(1, SOCKET_TYPE, socket.kind), equal(2, *protocol)]);
+            calls.push(allow(vec!["socket"], args));
+        }
     }
     // pairs exist for AF_UNIX alone
     calls.push(allow(vec!["socketpair"], json!([equal(0, 1)])));

@@ -5,6 +5,7 @@
 
 use super::host::Host;
 use super::out::Out;
+use crate::cage::egress::EgressRule;
 use crate::digest::Digest;
 use crate::failure::{Code, Failure};
 use crate::install::Progress;
@@ -142,7 +143,13 @@ struct Asked {
 impl Asked {
     fn read(host: &Host, options: &PlanOptions) -> Result<Self, Failure> {
         let env = options.env.iter().map(|text| text.parse::<EnvAsked>()).collect::<Result<_, _>>()?;
-        let egress = options.egress.iter().map(|text| text.parse::<WayOut>()).collect::<Result<_, _>>()?;
+        // held to the cage's own grammar too, which knows the names that lead to this machine: a plan with one could
+        // be consented to and would never start
+        let way = |text: &String| -> Result<WayOut, Failure> {
+            text.parse::<EgressRule>()?;
+            Ok(text.parse()?)
+        };
+        let egress = options.egress.iter().map(way).collect::<Result<_, _>>()?;
         let mut limits = *host.config().limits();
         if let Some(memory) = &options.memory {
             limits = limits.memory(memory)?;

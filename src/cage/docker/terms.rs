@@ -56,7 +56,8 @@ pub(super) fn host_config(profile: &Profile) -> HostConfig {
     }
 }
 
-/// Hidden inside: what Docker hides unasked, and `/dev/mqueue`, which it mounts even where there is no ipc.
+/// Hidden inside: what Docker hides unasked, `/dev/mqueue`, which it mounts even where there is no ipc, and
+/// `/proc/pressure`, the whole machine's load, where any user may also have the kernel watch for more of it.
 const MASKED: &[&str] = &[
     "/dev/mqueue",
     "/proc/acpi",
@@ -65,6 +66,7 @@ const MASKED: &[&str] = &[
     "/proc/kcore",
     "/proc/keys",
     "/proc/latency_stats",
+    "/proc/pressure",
     "/proc/sched_debug",
     "/proc/scsi",
     "/proc/sysrq-trigger",
@@ -78,7 +80,9 @@ const MASKED: &[&str] = &[
 pub(super) fn compare(asked: &HostConfig, made: ContainerInspectResponse) -> Result<(), EngineError> {
     // a base image can declare volumes, which would be writable and outlive the cage
     if made.mounts.is_some_and(|mounts| !mounts.is_empty()) {
-        return Err(EngineError::Weaker { row: Shown::new("the engine mounted something that was not asked for") });
+        return Err(EngineError::Weaker {
+            row: Shown::new("the engine mounted something that was not asked for"),
+        });
     }
     let made = made.host_config.unwrap_or_default();
     macro_rules! same {
@@ -120,4 +124,3 @@ pub(super) fn compare(asked: &HostConfig, made: ContainerInspectResponse) -> Res
     }
     Ok(())
 }
-

@@ -133,7 +133,7 @@ async fn steer(
     mut orders: mpsc::Receiver<()>,
     report: watch::Sender<Option<Exit>>,
     ends: Ends,
-    _turn: Turn,
+    turn: Turn,
 ) {
     let (mut from, mut to) = tokio::io::split(control);
     let mut event = std::pin::pin!(ends.read(&mut from));
@@ -141,6 +141,8 @@ async fn steer(
     loop {
         let order = tokio::select! {
             event = &mut event => {
+                // Before the end is told: who hears of it may start the next program at once.
+                drop(turn);
                 match event {
                     Ok(Event::Exited(code)) => { report.send_replace(Some(Exit::Code(code))); }
                     Ok(Event::Killed(signal)) => { report.send_replace(Some(Exit::Signal(signal))); }

@@ -1,0 +1,123 @@
+//! What does the engine hold?
+//!
+//! Asked of the engine itself, not of Pinfold: what is left over is what the engine says is left over.
+
+use std::collections::HashMap;
+
+use bollard::Docker;
+use bollard::models::ContainerCreateBody;
+use bollard::query_parameters::{
+    CreateContainerOptions, ListContainersOptionsBuilder, ListImagesOptionsBuilder,
+    ListNetworksOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
+};
+use serde_json::Value;
+
+/// A container of Pinfold's.
+#[derive(Debug, Clone)]
+pub struct Container {
+    /// Its id.
+    pub id: String,
+    /// `created`, `running`, `exited`, …
+    pub state: String,
+    /// The launch that made it, as its label says.
+    pub launch: String,
+}
+
+/// Asks the engine something.
+fn ask<T>(question: impl AsyncFnOnce(&Docker) -> Result<T, bollard::errors::Error>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let engine = Docker::connect_with_defaults().unwrap().negotiate_version().await.unwrap();
+        question(&engine).await.unwrap()
+    })
+}
+
+fn labelled(label: String) -> HashMap<String, Vec<String>> {
+    HashMap::from([("label".to_owned(), vec![label])])
+}
+
+/// The containers of a home, whatever their state.
+pub fn containers(state: &str) -> Vec<Container> {
+    let filters = labelled(format!("pinfold.state={state}"));
+    let found = ask(async |engine| {
+        let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+        engine.list_containers(Some(options)).await
+    });
+    let container = |found: bollard::models::ContainerSummary| Container {
+        id: found.id.unwrap_or_default(),
+        state: found.state.map(|state| state.to_string()).unwrap_or_default(),
+        launch: found.labels.unwrap_or_default().remove("pinfold.launch").unwrap_or_default(),
+    };
+    found.into_iter().map(container).collect()
+}
+
+/// Those of them that run.
+pub fn running(state: &str) -> Vec<Container> {
+    containers(state).into_iter().filter(|container| container.state == "running").collect()
+}
+
+/// Those of one launch.
+pub fn of_launch(state: &str, launch: &str) -> Vec<Container> {
+    containers(state).into_iter().filter(|container| container.launch == launch).collect()
+}
+
+/// Creates a container with these labels and does not start it; its id.
+pub fn create(labels: &[(&str, &str)]) -> String {
+    let filters = labelled("pinfold=runtime".to_owned());
+    ask(async |engine| {
+        let options = ListImagesOptionsBuilder::default().filters(&filters).build();
+        let image = engine.list_images(Some(options)).await?.into_iter().next().map(|image| image.id);
+        let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let body = ContainerCreateBody { image, labels: Some(labels), ..Default::default() };
+        Ok(engine.create_container(None::<CreateContainerOptions>, body).await?.id)
+    })
+}
+
+/// Kills a container, as somebody with the engine's own client can.
+pub fn kill(id: &str) {
+    ask(async |engine| engine.kill_container(id, None).await);
+}
+
+/// Removes a container.
+pub fn remove(id: &str) {
+    let options = RemoveContainerOptionsBuilder::default().force(true).build();
+    ask(async |engine| engine.remove_container(id, Some(options.clone())).await);
+}
+
+/// Everything the engine says of a container, as `docker inspect` prints it; none if it is gone.
+pub fn inspect(id: &str) -> Option<Value> {
+    ask(async |engine| match engine.inspect_container(id, None).await {
+        Ok(found) => Ok(Some(serde_json::to_value(found).unwrap())),
+        Err(bollard::errors::Error::DockerResponseServerError { status_code: 404, .. }) => Ok(None),
+        Err(error) => Err(error),
+    })
+}
+
+/// The sealed images of a tree digest.
+pub fn sealed(tree: &str) -> Vec<String> {
+    let filters = labelled(format!("pinfold.tree={tree}"));
+    let found = ask(async |engine| {
+        let options = ListImagesOptionsBuilder::default().filters(&filters).build();
+        engine.list_images(Some(options)).await
+    });
+    found.into_iter().map(|image| image.id).collect()
+}
+
+/// Everything the engine says of an image.
+pub fn inspect_image(id: &str) -> Value {
+    ask(async |engine| Ok(serde_json::to_value(engine.inspect_image(id).await?).unwrap()))
+}
+
+/// Networks and volumes that bear a mark of Pinfold's; it makes none.
+pub fn networks_and_volumes() -> Vec<String> {
+    let filters = labelled("pinfold".to_owned());
+    let networks = ask(async |engine| {
+        engine.list_networks(Some(ListNetworksOptionsBuilder::default().filters(&filters).build())).await
+    });
+    let volumes = ask(async |engine| {
+        engine.list_volumes(Some(ListVolumesOptionsBuilder::default().filters(&filters).build())).await
+    });
+    let networks = networks.into_iter().filter_map(|network| network.name);
+    let volumes = volumes.volumes.unwrap_or_default().into_iter().map(|volume| volume.name);
+    networks.chain(volumes).collect()
+}

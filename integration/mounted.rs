@@ -1,0 +1,153 @@
+//! Which servers are mounted once for many tests?
+//!
+//! The probe in its variants, all of one package and so of one image, in one home; and the public servers that are
+//! compared with themselves. Each is mounted when a test first asks for it. Tests only start them, so it does not
+//! matter how many do at once; a test that changes pins has a home of its own.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::{LazyLock, Mutex};
+
+use serde_json::Value;
+
+use crate::engine;
+use crate::package::Package;
+use crate::pinfold::{HOMES, Home};
+use crate::session::Session;
+
+/// The home of the shared servers.
+static SHARED: LazyLock<Home> = LazyLock::new(Home::new);
+static PROBE: LazyLock<Package> = LazyLock::new(Package::probe);
+
+/// What was mounted there, under which name; and whether its image was on this host before.
+static MOUNTED: Mutex<BTreeMap<String, Server>> = Mutex::new(BTreeMap::new());
+
+/// A mounted server that tests share.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// Its local name.
+    pub name: String,
+    /// The plan's digest.
+    pub digest: String,
+    /// The tree's digest, which its image is labelled with.
+    pub tree: String,
+    /// Its version.
+    pub version: String,
+    /// Whether its image was there before: then somebody else's mount holds it, and it stays.
+    before: bool,
+}
+
+/// The probe as it is.
+pub fn probe() -> Server {
+    probe_with("probe", &[], &[])
+}
+
+/// The probe under another name, with options of `mount` and arguments of its own.
+pub fn probe_with(name: &str, options: &[&str], arguments: &[&str]) -> Server {
+    let mut words = vec!["--name", name];
+    words.extend(options);
+    words.push("--");
+    words.extend(arguments);
+    shared(name, &PROBE.spec(), &words)
+}
+
+/// A public server of npm's.
+pub fn public(name: &str, package: &str) -> Server {
+    shared(name, &format!("npm:{package}"), &[])
+}
+
+fn shared(name: &str, spec: &str, options: &[&str]) -> Server {
+    // held all the time: a second test that wants the same server waits for the first to have mounted it
+    let mut mounted = MOUNTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(server) = mounted.get(name) {
+        return server.clone();
+    }
+    let server = mount(&SHARED, spec, options);
+    assert_eq!(server.name, name, "it got another name");
+    mounted.insert(name.to_owned(), server.clone());
+    server
+}
+
+/// Shows a plan and mounts it with the digest shown. `options` are those of `show`, too.
+pub fn mount(home: &Home, spec: &str, options: &[&str]) -> Server {
+    let shown = home.run([&["--json", "show", spec], options].concat()).ended(0).json();
+    let digest = shown["digest"].as_str().unwrap().to_owned();
+    let done = home.run([&["--json", "mount", spec, "--consent", &digest], options].concat()).ended(0).json();
+    assert_eq!(done["digest"], digest.as_str(), "another plan was mounted than was shown");
+    let name = done["name"].as_str().unwrap().to_owned();
+    let pin = home.run(["--json", "pins", "show", &name]).ended(0).json();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let version = text(&home.run(["--json", "list"]).ended(0).json()["servers"].as_array().map_or(
+        Value::Null,
+        |servers| {
+            servers
+                .iter()
+                .find(|server| server["name"] == name.as_str())
+                .map_or(Value::Null, |s| s["version"].clone())
+        },
+    ));
+    let tree = text(&pin["tree"]);
+    let before = !home.installed().contains(&tree);
+    Server { name, digest, tree, version, before }
+}
+
+impl Server {
+    /// `pinfold run` of it.
+    pub fn command(&self) -> Command {
+        SHARED.command(["run", &self.name])
+    }
+
+    /// A session of the handshake era with it, as a client without capabilities.
+    pub fn session(&self) -> Session {
+        Session::handshake(self.command(), serde_json::json!({})).0
+    }
+
+    /// The home it is mounted in.
+    pub fn home(&self) -> &'static Home {
+        &SHARED
+    }
+}
+
+/// Makes sure that the runtime image is there before tests that need it run side by side.
+pub fn prepare() {
+    let home = Home::new();
+    let listed = home.run(["--json", "images", "list"]).ended(0).json();
+    if !listed["images"].as_array().unwrap().iter().any(|image| image["kind"] == "runtime") {
+        home.run(["images", "build", "node"]).ended(0);
+    }
+}
+
+/// Unmounts what was mounted, and says what is left in the engine all the same.
+pub fn clean_up() -> Vec<String> {
+    let mut left = Vec::new();
+    let mounted = std::mem::take(&mut *MOUNTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    for (name, server) in &mounted {
+        // an image that was there before is another mount's, in another home: only the pin goes
+        let words = if server.before { vec!["pins", "reset", name] } else { vec!["unmount", name] };
+        let ran = SHARED.run(words);
+        if ran.code != Some(0) {
+            left.push(format!("{name} could not be unmounted: {ran}"));
+        }
+    }
+    for server in mounted.values().filter(|server| !server.before) {
+        left.extend(
+            engine::sealed(&server.tree).into_iter().map(|id| format!("the image {id} of {}", server.name)),
+        );
+    }
+    let mut homes = std::mem::take(&mut *HOMES.lock().unwrap());
+    if !mounted.is_empty() {
+        homes.extend(SHARED.state());
+        let _ = std::fs::remove_dir_all(SHARED.path());
+        let _ = std::fs::remove_dir_all(PROBE.path());
+    }
+    for home in homes {
+        let containers = engine::containers(&home);
+        left.extend(
+            containers
+                .iter()
+                .map(|container| format!("the container {} ({})", container.id, container.state)),
+        );
+    }
+    left.extend(engine::networks_and_volumes());
+    left
+}

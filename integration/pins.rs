@@ -1,0 +1,163 @@
+//! Does a pin that is not what this user consented to start anything?
+//!
+//! Never: damaged, edited, planted, open to others or a link, it is exit 19 whichever command meets it, a client is told
+//! so in the protocol, and no cage is created. `pins reset` is the way out.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::mounted::mount;
+use crate::package::Package;
+use crate::patience::seconds;
+use crate::pinfold::Home;
+use crate::session::{Session, initialize};
+use crate::{engine, tests};
+
+tests![
+    a_pin_that_is_not_this_users_own_starts_nothing,
+    a_mounted_server_survives_a_second_look_and_a_second_mount
+];
+
+struct Pinned {
+    home: Home,
+    pin: PathBuf,
+    lock: PathBuf,
+    good: [Vec<u8>; 2],
+}
+
+impl Pinned {
+    fn restore(&self) {
+        for (path, bytes) in [&self.pin, &self.lock].into_iter().zip(&self.good) {
+            let _ = fs::remove_file(path);
+            fs::write(path, bytes).unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+    }
+
+    /// Every command refuses with 19, and none starts a cage.
+    #[track_caller]
+    fn is_refused(&self, what: &str) {
+        let launched = self.home.audit("launch").len();
+        for words in
+            [vec!["tools", "pinned"], vec!["call", "pinned", "hello"], vec!["pins", "show", "pinned"]]
+        {
+            let ran = self.home.run([&["--json"], &words[..]].concat());
+            assert_eq!(ran.code, Some(19), "{what}: {ran}");
+            let code = ran.error()["code"].as_str().unwrap().to_owned();
+            assert!(["state-corrupt", "state-unsafe"].contains(&code.as_str()), "{what}: {ran}");
+        }
+        let mut session = Session::start(self.home.command(["run", "pinned"]));
+        let error = session.refused("initialize", initialize(json!({})));
+        assert!(
+            error["data"]["code"].as_str().is_some_and(|code| code.starts_with("state-")),
+            "{what}: {error}"
+        );
+        assert_eq!(session.ended(seconds(20)).code(), Some(19), "{what}");
+        assert_eq!(self.home.audit("launch").len(), launched, "{what}: something was started");
+    }
+}
+
+fn edited(bytes: &[u8], edit: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let mut value: Value = serde_json::from_slice(bytes).unwrap();
+    edit(&mut value);
+    serde_json::to_vec_pretty(&value).unwrap()
+}
+
+fn a_pin_that_is_not_this_users_own_starts_nothing() {
+    let home = Home::new();
+    let package = Package::least("pinned");
+    let server = mount(&home, &package.tarball(), &[]);
+    assert_eq!(server.name, "pinned");
+    let store = home.file("state/pins");
+    let (pin, lock) = (store.join("pinned.json"), store.join("pinned.lock"));
+    let good = [&pin, &lock].map(|path| fs::read(path).unwrap());
+    let pinned = Pinned { home, pin, lock, good };
+    let text = String::from_utf8(pinned.good[0].clone()).unwrap();
+
+    fs::write(&pinned.pin, &pinned.good[0][..pinned.good[0].len() / 2]).unwrap();
+    pinned.is_refused("cut short");
+    fs::write(&pinned.pin, b"").unwrap();
+    pinned.is_refused("empty");
+    fs::write(&pinned.pin, vec![0xff; 4096]).unwrap();
+    pinned.is_refused("no text");
+
+    let edits: [(&str, fn(&mut Value)); 4] = [
+        ("a way out added", |pin| pin["plan"]["egress"] = json!(["evil.example:443"])),
+        ("another command", |pin| pin["plan"]["argv"][1] = json!("/tmp/x.js")),
+        ("more memory", |pin| pin["plan"]["limits"]["memory"] = json!(1_073_741_824)),
+        ("a member that is not known", |pin| pin["extra"] = json!(1)),
+    ];
+    for (what, edit) in edits {
+        fs::write(&pinned.pin, edited(&pinned.good[0], edit)).unwrap();
+        pinned.is_refused(what);
+    }
+    pinned.restore();
+    // one byte of the lock: the tree is another
+    let other = String::from_utf8(pinned.good[1].clone()).unwrap().replacen("sha512-", "sha512-A", 1);
+    fs::write(&pinned.lock, other).unwrap();
+    pinned.is_refused("another lock");
+    pinned.restore();
+    fs::remove_file(&pinned.lock).unwrap();
+    pinned.is_refused("no lock");
+    pinned.restore();
+
+    // planted: good in another user's store, whose key is another
+    let other = Home::new();
+    let theirs = mount(&other, &package.tarball(), &["--memory", "300m"]);
+    assert_eq!(theirs.tree, server.tree);
+    for file in ["pinned.json", "pinned.lock"] {
+        fs::copy(other.file("state/pins").join(file), pinned.home.file("state/pins").join(file)).unwrap();
+    }
+    pinned.is_refused("planted");
+    pinned.restore();
+    // the image is one for both, as far as the engine goes: only the pin is theirs
+    other.run(["pins", "reset", "pinned"]).ended(0);
+
+    fs::set_permissions(&pinned.pin, fs::Permissions::from_mode(0o666)).unwrap();
+    pinned.is_refused("others may write to it");
+    pinned.restore();
+    let elsewhere = pinned.home.file("elsewhere.json");
+    fs::rename(&pinned.pin, &elsewhere).unwrap();
+    symlink(&elsewhere, &pinned.pin).unwrap();
+    pinned.is_refused("a link");
+    pinned.restore();
+
+    // a pin under another name is not that name's
+    fs::copy(&pinned.pin, pinned.home.file("state/pins/other.json")).unwrap();
+    fs::copy(&pinned.lock, pinned.home.file("state/pins/other.lock")).unwrap();
+    let ran = pinned.home.run(["--json", "tools", "other"]);
+    assert_eq!(ran.code, Some(19), "{ran}");
+    pinned.home.run(["--json", "pins", "reset", "other"]).ended(0);
+
+    // as it was, it works; and the way out of a damaged one is a reset
+    assert!(text.contains("pinned"));
+    assert_eq!(pinned.home.run(["call", "pinned", "hello"]).ended(0).stdout.trim(), "hello");
+    fs::write(&pinned.pin, b"{").unwrap();
+    pinned.home.run(["--json", "pins", "reset", "pinned"]).ended(0);
+    pinned.home.run(["--json", "tools", "pinned"]).failed(15, "not-mounted");
+
+    mount(&pinned.home, &package.tarball(), &[]);
+    pinned.home.run(["unmount", "pinned"]).ended(0);
+    assert_eq!(engine::sealed(&server.tree), Vec::<String>::new());
+}
+
+fn a_mounted_server_survives_a_second_look_and_a_second_mount() {
+    let home = Home::new();
+    let package = Package::least("twice");
+    let spec = package.tarball();
+    let server = mount(&home, &spec, &[]);
+    // the plan of a name is that of the pin, to the byte
+    let shown = home.run(["--json", "show", "twice"]).ended(0).json();
+    assert_eq!(shown["digest"], server.digest.as_str());
+    let again = home.run(["--json", "mount", &spec]).ended(0).json();
+    assert_eq!((&again["mounted"], &again["digest"]), (&json!("before"), &json!(server.digest)));
+    assert_eq!(home.installed().len(), 1, "it was installed again");
+    let seen = engine::inspect_image(&engine::sealed(&server.tree)[0]);
+    let env = seen["Config"]["Env"].to_string();
+    assert!(seen["Config"]["User"] == "65532:65532" && !env.contains("PINFOLD"), "{seen}");
+    home.run(["unmount", "twice"]).ended(0);
+    assert_eq!(engine::sealed(&server.tree), Vec::<String>::new());
+}

@@ -1,0 +1,195 @@
+//! Where does a credential go?
+//!
+//! Into the server's environment or argument, and nowhere else: looked for in the engine's words on the container and
+//! the image, in the command lines of every process, in every file of the home, and in everything that was printed.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::mounted::mount;
+use crate::package::Package;
+use crate::patience::{seconds, within};
+use crate::pinfold::{Home, run};
+use crate::session::{Session, initialize};
+use crate::{engine, tests};
+
+tests![
+    a_credential_is_in_the_servers_environment_and_nowhere_else,
+    a_missing_credential_is_named_before_anything_starts,
+    variables_that_steer_programs_are_refused_by_name,
+    what_the_plan_does_not_name_is_not_passed_on,
+];
+
+const NAME: &str = "PROBE_TOKEN";
+
+fn value() -> String {
+    format!("tok-{:032x}", rand::random::<u128>())
+}
+
+fn a_credential_is_in_the_servers_environment_and_nowhere_else() {
+    let home = Home::new();
+    let package = Package::probe();
+    let token = value();
+    let options = [
+        "--env",
+        NAME,
+        "--env",
+        "PROBE_MODE=plain",
+        "--",
+        "--needs=PROBE_TOKEN",
+        "--url=db://u:{secret:PROBE_TOKEN}@h/",
+    ];
+    let spec = package.spec();
+    let with = |words: &[&str]| {
+        let mut command = home.command(words);
+        command.env(NAME, &token);
+        command
+    };
+    let mut said = Vec::new();
+    let shown = run(with(&[&["--json", "show", &spec], &options[..]].concat())).ended(0);
+    let plan = shown.json();
+    assert_eq!(plan["plan"]["credentials"], json!([NAME]), "{shown}");
+    assert_eq!(plan["plan"]["env"]["PROBE_MODE"], "plain", "{shown}");
+    let digest = plan["digest"].as_str().unwrap().to_owned();
+    said.push(shown.to_string());
+    let mounted =
+        run(with(&[&["--json", "mount", &spec, "--consent", &digest], &options[..]].concat())).ended(0);
+    said.push(mounted.to_string());
+
+    let (mut session, _) = Session::handshake(with(&["run", "probe"]), json!({}));
+    let seen = session.data("env", json!({"name": NAME}));
+    assert_eq!(seen["value"], token.as_str());
+    assert_eq!(session.data("env", json!({"name": "PROBE_MODE"}))["value"], "plain");
+    let argv = session.data("argv", json!({}));
+    assert_eq!(argv[1], format!("--url=db://u:{token}@h/"), "{argv}");
+
+    let launch = home.launch_of(session.id()).unwrap();
+    let state = home.state().unwrap();
+    let container = within(seconds(10), "its cage", || engine::of_launch(&state, &launch).into_iter().next());
+    let inspected = engine::inspect(&container.id).unwrap();
+    assert!(!inspected.to_string().contains(&token), "in the engine's record of the container");
+    assert!(!inspected.to_string().contains(NAME), "its name is in the engine's record of the container");
+    let image = engine::inspect_image(inspected["Image"].as_str().unwrap());
+    assert!(!image.to_string().contains(&token), "in the image");
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        let inside = fs::read_to_string(process.path().join("comm")).unwrap_or_default().trim() == "node";
+        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        // the server was given it as an argument, as the plan says: that process alone has it
+        assert!(inside || !holds(&line, &token), "in the command line of {:?}", process.path());
+    }
+    session.text("say", json!({"text": "one line on standard error"}));
+    let (_, stderr) = session.finish();
+    said.push(stderr);
+    said.push(run(with(&["--json", "tools", "probe"])).ended(0).to_string());
+    said.push(run(with(&["--json", "pins", "show", "probe"])).ended(0).to_string());
+    said.push(run(with(&["--json", "call", "probe", "exit"])).to_string());
+    for text in said {
+        assert!(!text.contains(&token), "printed: {text}");
+    }
+    for (path, bytes) in files(home.path()) {
+        assert!(!holds(&bytes, &token), "in {path}");
+    }
+    home.run(["unmount", "probe"]).ended(0);
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(directory).unwrap().flatten() {
+        if entry.file_type().unwrap().is_dir() {
+            all.extend(files(&entry.path()));
+        } else {
+            all.push((entry.path().display().to_string(), fs::read(entry.path()).unwrap()));
+        }
+    }
+    all
+}
+
+fn a_missing_credential_is_named_before_anything_starts() {
+    let home = Home::new();
+    let package = Package::least("needs-a-token");
+    let spec = package.tarball();
+    // mounted without it: it is not tried, and says so
+    let server = mount(&home, &spec, &["--env", NAME]);
+    assert_eq!(home.audit("launch").len(), 0, "it was started without its credential");
+    for words in [vec!["tools", "needs-a-token"], vec!["call", "needs-a-token", "hello"]] {
+        let ran = home.run([&["--json"], &words[..]].concat()).failed(20, "secret-missing");
+        assert!(ran.error().to_string().contains(NAME), "{ran}");
+    }
+    let mut session = Session::start(home.command(["run", "needs-a-token"]));
+    let error: Value = session.refused("initialize", initialize(json!({})));
+    assert!(error["message"].as_str().is_some_and(|text| text.contains(NAME)), "{error}");
+    assert_eq!(error["data"]["code"], "secret-missing");
+    assert_eq!(session.ended(seconds(20)).code(), Some(20));
+    // an empty one is a missing one; one that would be two variables is none
+    for (bad, exit) in [("", 20), ("a\nB=c", 11)] {
+        let mut command = home.command(["--json", "call", "needs-a-token", "hello"]);
+        command.env(NAME, bad);
+        let ran = run(command).ended(exit);
+        assert!(ran.error().to_string().contains(NAME) && !ran.stderr.contains("B=c"), "{ran}");
+    }
+    assert_eq!(home.audit("launch").len(), 0, "something was started");
+    let mut command = home.command(["call", "needs-a-token", "hello"]);
+    command.env(NAME, value());
+    assert_eq!(run(command).ended(0).stdout.trim(), "hello");
+    home.run(["unmount", "needs-a-token"]).ended(0);
+    assert_eq!(engine::sealed(&server.tree), Vec::<String>::new());
+}
+
+fn variables_that_steer_programs_are_refused_by_name() {
+    let home = Home::new();
+    for name in [
+        "LD_PRELOAD",
+        "LD_LIBRARY_PATH=/x",
+        "PATH",
+        "PATH=/x",
+        "HOME",
+        "NODE_OPTIONS",
+        "NODE_OPTIONS=--inspect",
+        "NODE_PATH",
+        "NODE_TLS_REJECT_UNAUTHORIZED=0",
+        "NODE_EXTRA_CA_CERTS",
+        "PYTHONPATH",
+        "HTTPS_PROXY",
+        "https_proxy",
+        "NPM_CONFIG_REGISTRY",
+        "npm_config_registry",
+        "GIT_SSH_COMMAND",
+        "SSH_AUTH_SOCK",
+        "DOCKER_HOST",
+        "SSLKEYLOGFILE",
+        "OPENSSL_CONF",
+        "BASH_ENV",
+        "XDG_CONFIG_HOME",
+        "TMPDIR=/x",
+        "PINFOLD_HOME",
+        "1X",
+        "A-B",
+        "A B=1",
+        "=x",
+        "",
+    ] {
+        let ran = home.run(["--json", "show", "npm:@modelcontextprotocol/server-memory", "--env", name]);
+        assert_eq!(ran.code, Some(11), "{name}: {ran}");
+        assert_eq!(ran.error()["code"], "env-refused", "{name}: {ran}");
+    }
+}
+
+fn what_the_plan_does_not_name_is_not_passed_on() {
+    let canary = value();
+    let mut command = crate::mounted::probe().command();
+    command
+        .env("PROBE_CANARY", &canary)
+        .env("NODE_OPTIONS", "--inspect=0.0.0.0:9229")
+        .env("LD_PRELOAD_X", &canary);
+    let (mut session, _) = Session::handshake(command, json!({}));
+    let names = session.data("env", json!({}))["names"].clone();
+    let names: Vec<&str> = names.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let known = ["HOME", "LANG", "PATH", "TZ"];
+    assert!(names.iter().all(|name| known.contains(name)), "{names:?}");
+}
