@@ -10,7 +10,11 @@ use serde_json::json;
 
 use crate::{mounted, tests};
 
-tests![an_sdk_talks_in_the_handshake_era, an_sdk_talks_in_the_stateless_era, an_sdk_that_tries_both_eras_finds_the_one];
+tests![
+    an_sdk_talks_in_the_handshake_era,
+    an_sdk_talks_in_the_stateless_era,
+    an_sdk_that_tries_both_eras_finds_the_one
+];
 
 type Client = RunningService<RoleClient, ClientConfig>;
 
@@ -24,7 +28,8 @@ async fn use_it(client: Client) {
     // more than a page
     assert!(tools.len() > 8 && tools.iter().any(|tool| tool.name == "echo"), "{tools:?}");
     let arguments = json!({"text": "from an SDK"}).as_object().cloned().unwrap();
-    let result = client.call_tool(CallToolRequestParams::new("echo").with_arguments(arguments)).await.unwrap();
+    let result =
+        client.call_tool(CallToolRequestParams::new("echo").with_arguments(arguments)).await.unwrap();
     let text = serde_json::to_value(&result.content).unwrap();
     assert_eq!(text[0]["text"], "echo: from an SDK");
     assert_eq!(client.list_all_prompts().await.unwrap().len(), 1);

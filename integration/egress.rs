@@ -46,7 +46,15 @@ fn a_server_on_this_machine_is_out_of_reach() {
 
 fn no_address_has_a_route() {
     let mut session = mounted::probe().session();
-    for host in ["169.254.169.254", "10.0.0.1", "192.168.0.1", "1.1.1.1", "2606:4700:4700::1111", "fd00::1", "100.64.0.1"] {
+    for host in [
+        "169.254.169.254",
+        "10.0.0.1",
+        "192.168.0.1",
+        "1.1.1.1",
+        "2606:4700:4700::1111",
+        "fd00::1",
+        "100.64.0.1",
+    ] {
         let came = session.data("connect", json!({"host": host, "port": 80}));
         let why = came["error"].as_str().unwrap_or_default();
         assert!(["ENETUNREACH", "EHOSTUNREACH", "EADDRNOTAVAIL"].contains(&why), "{host}: {came}");
@@ -127,9 +135,24 @@ fn a_rule_is_for_its_name_and_port_alone() {
 fn rules_that_are_no_public_name_are_refused() {
     let home = Home::new();
     for rule in [
-        "127.0.0.1", "10.0.0.1:80", "[::1]:443", "169.254.169.254", "localhost", "localhost:5432", "*.localhost",
-        "metadata.google.internal", "host.docker.internal", "*", "*.com", "https://registry.example", "registry.example/x",
-        "registry.example:0", "registry.example:99999", "0x7f.1", "2130706433", "a b",
+        "127.0.0.1",
+        "10.0.0.1:80",
+        "[::1]:443",
+        "169.254.169.254",
+        "localhost",
+        "localhost:5432",
+        "*.localhost",
+        "metadata.google.internal",
+        "host.docker.internal",
+        "*",
+        "*.com",
+        "https://registry.example",
+        "registry.example/x",
+        "registry.example:0",
+        "registry.example:99999",
+        "0x7f.1",
+        "2130706433",
+        "a b",
     ] {
         let ran = home.run(["--json", "show", "npm:@modelcontextprotocol/server-memory", "--egress", rule]);
         assert_eq!(ran.code, Some(11), "{rule}: {ran}");

@@ -38,7 +38,8 @@ fn cage_of(server: &Server, session: &Session) -> (String, String) {
     let state = server.home().state().unwrap();
     let launch = within(seconds(30), "the launcher has a launch", || server.home().launch_of(session.id()));
     within(seconds(30), "the launch has a cage", || {
-        let found = engine::of_launch(&state, &launch).into_iter().find(|container| container.state == "running");
+        let found =
+            engine::of_launch(&state, &launch).into_iter().find(|container| container.state == "running");
         found.map(|container| (container.id, launch.clone()))
     })
 }
@@ -73,7 +74,9 @@ fn twenty_kills_at_random_moments_leave_no_cage() {
         let moment = tried * 3 / 40 * kill + (tried * 3 / 40).mul_f64(rand::random());
         moments.push(moment);
         let mut session = Session::start(home.command(["run", &server.name]));
-        session.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize(json!({}))}));
+        session.send(
+            &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize(json!({}))}),
+        );
         session.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         for (id, tool) in [(2, "spawn"), (3, "wait")] {
             let arguments = json!({"name": tool, "arguments": {"count": 2, "ms": 60_000}});
@@ -84,7 +87,10 @@ fn twenty_kills_at_random_moments_leave_no_cage() {
         session.ended(seconds(5));
         up += usize::from(session.line(Duration::ZERO).is_ok());
     }
-    assert!((1..20).contains(&up), "{up} of 20 servers had answered when their launcher was killed, at {moments:?}");
+    assert!(
+        (1..20).contains(&up),
+        "{up} of 20 servers had answered when their launcher was killed, at {moments:?}"
+    );
     within(seconds(10), &format!("no cage runs after kills at {moments:?}"), || {
         engine::running(&state).is_empty().then_some(())
     });
@@ -142,7 +148,8 @@ fn sigterm_ends_a_launcher_whose_server_is_deaf() {
 fn a_client_that_left_without_a_word_is_noticed() {
     let server = mounted::probe();
     let state = server.home().state().unwrap();
-    let mut child = server.command().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        server.command().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut say = |message: serde_json::Value| {
         use std::io::Write;
@@ -234,7 +241,9 @@ fn what_was_created_and_never_started_is_swept_and_nothing_else() {
     let swept = home.run(["--json", "mount", "path:/nonexistent"]);
     let left: Vec<bool> =
         [&ours, &nameless, &theirs, &unmarked].iter().map(|id| engine::inspect(id).is_some()).collect();
-    for id in [&theirs, &unmarked].into_iter().chain([&ours, &nameless].into_iter().filter(|id| engine::inspect(id).is_some()))
+    for id in [&theirs, &unmarked]
+        .into_iter()
+        .chain([&ours, &nameless].into_iter().filter(|id| engine::inspect(id).is_some()))
     {
         engine::remove(id);
     }

@@ -46,7 +46,9 @@ fn an_unknown_package_is_not_found() {
 
 fn an_unknown_version_is_not_found_and_the_newest_are_told() {
     let home = Home::new();
-    let ran = home.run(["--json", "show", "npm:@modelcontextprotocol/server-memory@0.0.77"]).failed(15, "not-found");
+    let ran = home
+        .run(["--json", "show", "npm:@modelcontextprotocol/server-memory@0.0.77"])
+        .failed(15, "not-found");
     let error = ran.error();
     let told = format!("{} {} {}", error["message"], error["why"], error["hint"]);
     assert!(told.contains("0.0.77") && told.contains("202"), "no version that exists is told: {ran}");
@@ -56,8 +58,28 @@ fn an_unknown_version_is_not_found_and_the_newest_are_told() {
 fn names_that_could_mean_something_else_are_refused() {
     let home = Home::new();
     for name in [
-        "../../etc", "@x/../y", "a/../../b", "$(id)", "`id`", "a;b", "a|b", "a&b", "a b", "a\nb", "a'b", "a\"b", "-rf",
-        "--registry=evil", ".hidden", "_x", "a\\b", "a\u{202e}b", "a\u{0}b", "http://registry.example/a", "A/B/C", "@/a",
+        "../../etc",
+        "@x/../y",
+        "a/../../b",
+        "$(id)",
+        "`id`",
+        "a;b",
+        "a|b",
+        "a&b",
+        "a b",
+        "a\nb",
+        "a'b",
+        "a\"b",
+        "-rf",
+        "--registry=evil",
+        ".hidden",
+        "_x",
+        "a\\b",
+        "a\u{202e}b",
+        "a\u{0}b",
+        "http://registry.example/a",
+        "A/B/C",
+        "@/a",
         "node_modules",
     ] {
         if name.contains('\0') {
@@ -203,7 +225,9 @@ fn an_engine_that_stops_in_the_middle_of_a_session_ends_it_with_an_error() {
     assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("probe")), "{answer}");
     let code = session.ended(seconds(20)).code();
     assert!(matches!(code, Some(14 | 16)), "{code:?}: {}", session.stderr());
-    within(seconds(10), "the cage is gone by itself", || engine::of_launch(&state, &launch).is_empty().then_some(()));
+    within(seconds(10), "the cage is gone by itself", || {
+        engine::of_launch(&state, &launch).is_empty().then_some(())
+    });
 }
 
 fn an_unmounted_name_is_answered_in_the_protocol_in_both_eras() {
@@ -287,9 +311,9 @@ fn two_packages_of_one_name_at_once_do_not_mix() {
     });
     assert_ne!(plans[0].1, plans[1].1);
     let codes = thread::scope(|scope| {
-        let mounts = plans.each_ref().map(|(spec, digest)| {
-            scope.spawn(|| home.run(["--json", "mount", spec, "--consent", digest]))
-        });
+        let mounts = plans
+            .each_ref()
+            .map(|(spec, digest)| scope.spawn(|| home.run(["--json", "mount", spec, "--consent", digest])));
         mounts.map(|mount| mount.join().unwrap())
     });
     let well: Vec<bool> = codes.iter().map(|ran| ran.code == Some(0)).collect();

@@ -79,7 +79,12 @@ pub fn mount(home: &Home, spec: &str, options: &[&str]) -> Server {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let version = text(&home.run(["--json", "list"]).ended(0).json()["servers"].as_array().map_or(
         Value::Null,
-        |servers| servers.iter().find(|server| server["name"] == name.as_str()).map_or(Value::Null, |s| s["version"].clone()),
+        |servers| {
+            servers
+                .iter()
+                .find(|server| server["name"] == name.as_str())
+                .map_or(Value::Null, |s| s["version"].clone())
+        },
     ));
     let tree = text(&pin["tree"]);
     let before = !home.installed().contains(&tree);
@@ -125,7 +130,9 @@ pub fn clean_up() -> Vec<String> {
         }
     }
     for server in mounted.values().filter(|server| !server.before) {
-        left.extend(engine::sealed(&server.tree).into_iter().map(|id| format!("the image {id} of {}", server.name)));
+        left.extend(
+            engine::sealed(&server.tree).into_iter().map(|id| format!("the image {id} of {}", server.name)),
+        );
     }
     let mut homes = std::mem::take(&mut *HOMES.lock().unwrap());
     if !mounted.is_empty() {
@@ -135,7 +142,11 @@ pub fn clean_up() -> Vec<String> {
     }
     for home in homes {
         let containers = engine::containers(&home);
-        left.extend(containers.iter().map(|container| format!("the container {} ({})", container.id, container.state)));
+        left.extend(
+            containers
+                .iter()
+                .map(|container| format!("the container {} ({})", container.id, container.state)),
+        );
     }
     left.extend(engine::networks_and_volumes());
     left

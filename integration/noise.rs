@@ -27,7 +27,8 @@ fn banners_and_log_lines_never_reach_the_client() {
     session.ask("initialize", crate::session::initialize(json!({})));
     session.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     for _ in 0..20 {
-        session.ask("tools/call", json!({"name": "noise", "arguments": {"text": "{\"half\": \n\n\u{1b}[2J}"}}));
+        session
+            .ask("tools/call", json!({"name": "noise", "arguments": {"text": "{\"half\": \n\n\u{1b}[2J}"}}));
     }
     // every line is looked at, not just those that are waited for
     for expected in 1..=21 {

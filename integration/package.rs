@@ -26,7 +26,16 @@ pub struct Package {
 static NATIVE: LazyLock<PathBuf> = LazyLock::new(|| {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("probe-native");
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    rustc.args(["--edition", "2024", "-C", "target-feature=+crt-static", "-C", "panic=abort", "-C", "strip=symbols"]);
+    rustc.args([
+        "--edition",
+        "2024",
+        "-C",
+        "target-feature=+crt-static",
+        "-C",
+        "panic=abort",
+        "-C",
+        "strip=symbols",
+    ]);
     rustc.args(["-O", "-o"]).arg(&program).arg(format!("{SERVERS}/probe/native.rs"));
     let compiled = rustc.output().unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
@@ -78,7 +87,8 @@ impl Package {
         }
         let packed = tar.into_inner().unwrap();
         let path = self.path().join("packed.tgz");
-        let mut gzip = flate2::write::GzEncoder::new(fs::File::create(&path).unwrap(), flate2::Compression::fast());
+        let mut gzip =
+            flate2::write::GzEncoder::new(fs::File::create(&path).unwrap(), flate2::Compression::fast());
         gzip.write_all(&packed).unwrap();
         gzip.finish().unwrap();
         format!("path:{}", path.display())

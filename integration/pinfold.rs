@@ -99,7 +99,10 @@ impl Home {
 
     /// The tree digests that were installed from here.
     pub fn installed(&self) -> Vec<String> {
-        self.audit("install").iter().map(|event| event["tree"].as_str().unwrap_or_default().to_owned()).collect()
+        self.audit("install")
+            .iter()
+            .map(|event| event["tree"].as_str().unwrap_or_default().to_owned())
+            .collect()
     }
 
     /// The id its containers are labelled with.
@@ -117,7 +120,8 @@ impl Drop for Home {
 /// Runs a command to its end, with nothing at its input unless something was put there.
 pub fn run(mut command: Command) -> Ran {
     let words: Vec<String> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (stdout, stderr) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
     let begun = Instant::now();
     let status = loop {
@@ -167,7 +171,8 @@ impl Ran {
     #[track_caller]
     pub fn error(&self) -> Value {
         let line = self.stderr.lines().find(|line| line.starts_with("{\"error\"")).unwrap_or_default();
-        let mut report: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("no error in JSON: {self}"));
+        let mut report: Value =
+            serde_json::from_str(line).unwrap_or_else(|_| panic!("no error in JSON: {self}"));
         let error = report["error"].take();
         for part in ["code", "message", "why", "hint"] {
             let text = error[part].as_str().unwrap_or_default();

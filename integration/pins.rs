@@ -16,7 +16,10 @@ use crate::pinfold::Home;
 use crate::session::{Session, initialize};
 use crate::{engine, tests};
 
-tests![a_pin_that_is_not_this_users_own_starts_nothing, a_mounted_server_survives_a_second_look_and_a_second_mount];
+tests![
+    a_pin_that_is_not_this_users_own_starts_nothing,
+    a_mounted_server_survives_a_second_look_and_a_second_mount
+];
 
 struct Pinned {
     home: Home,
@@ -38,7 +41,9 @@ impl Pinned {
     #[track_caller]
     fn is_refused(&self, what: &str) {
         let launched = self.home.audit("launch").len();
-        for words in [vec!["tools", "pinned"], vec!["call", "pinned", "hello"], vec!["pins", "show", "pinned"]] {
+        for words in
+            [vec!["tools", "pinned"], vec!["call", "pinned", "hello"], vec!["pins", "show", "pinned"]]
+        {
             let ran = self.home.run([&["--json"], &words[..]].concat());
             assert_eq!(ran.code, Some(19), "{what}: {ran}");
             let code = ran.error()["code"].as_str().unwrap().to_owned();
@@ -46,7 +51,10 @@ impl Pinned {
         }
         let mut session = Session::start(self.home.command(["run", "pinned"]));
         let error = session.refused("initialize", initialize(json!({})));
-        assert!(error["data"]["code"].as_str().is_some_and(|code| code.starts_with("state-")), "{what}: {error}");
+        assert!(
+            error["data"]["code"].as_str().is_some_and(|code| code.starts_with("state-")),
+            "{what}: {error}"
+        );
         assert_eq!(session.ended(seconds(20)).code(), Some(19), "{what}");
         assert_eq!(self.home.audit("launch").len(), launched, "{what}: something was started");
     }

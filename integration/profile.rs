@@ -61,7 +61,13 @@ impl Rows {
     #[track_caller]
     fn done(self) {
         assert!(self.held > 0, "no row was held against anything");
-        assert!(self.broken.is_empty(), "{} of {} rows:\n{}", self.broken.len(), self.held, self.broken.join("\n"));
+        assert!(
+            self.broken.is_empty(),
+            "{} of {} rows:\n{}",
+            self.broken.len(),
+            self.held,
+            self.broken.join("\n")
+        );
     }
 }
 
@@ -101,7 +107,11 @@ fn every_row_of_the_profile_holds_inside() {
     rows.hold("writable directories", writable, texts(&report["writable_directories"]));
     let devices = ["full", "null", "random", "tty", "urandom", "zero"];
     rows.hold("files that can be written to", Vec::<String>::new(), texts(&report["writable_files"]));
-    rows.hold("kernel files that can be written to", Vec::<String>::new(), texts(&report["writable_kernel_files"]));
+    rows.hold(
+        "kernel files that can be written to",
+        Vec::<String>::new(),
+        texts(&report["writable_kernel_files"]),
+    );
     mounts(&mut rows, report, &profile);
 
     let seen = texts(&report["devices"]);
@@ -135,11 +145,16 @@ fn every_row_of_the_profile_holds_inside() {
     rows.hold("processes", &limits.pids().to_string(), &texts(&report["cgroup"]["pids"])[1]);
     let cpu = texts(&report["cgroup"]["cpu"]);
     let quota = (u64::from(limits.milli_cpus()) * 100).to_string();
-    rows.see("processors", cpu[1].split(' ').next() == Some(&quota), &format!("promised {quota} of 100000, seen {cpu:?}"));
+    rows.see(
+        "processors",
+        cpu[1].split(' ').next() == Some(&quota),
+        &format!("promised {quota} of 100000, seen {cpu:?}"),
+    );
     let files = vec![limits.nofile().to_string(); 2];
     rows.hold("open files", files, texts(&report["limits"]["Max open files"]));
 
-    let here = |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap().display().to_string();
+    let here =
+        |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap().display().to_string();
     let namespaces = pairs(&report["namespaces"]);
     for kind in ["ipc", "uts", "cgroup", "pid", "net", "mnt"] {
         let differs = namespaces[kind].starts_with(kind) && namespaces[kind] != here(kind);
@@ -167,7 +182,11 @@ fn every_row_of_the_profile_holds_inside() {
     let known = ["HOME", "LANG", "PATH", "TZ"];
     let environment = texts(&report["environment"]);
     let unknown: Vec<&String> = environment.iter().filter(|name| !known.contains(&name.as_str())).collect();
-    rows.see("environment", unknown.is_empty() && environment.contains(&"PATH".to_owned()), &format!("{environment:?}"));
+    rows.see(
+        "environment",
+        unknown.is_empty() && environment.contains(&"PATH".to_owned()),
+        &format!("{environment:?}"),
+    );
     rows.hold("environment, as Node sees it", environment.clone(), texts(&report["node"]["environment"]));
     rows.hold("home", &json!(HOME), &report["node"]["home"]);
     rows.hold("the user has a name", &json!("cage"), &report["node"]["user"]);
@@ -175,7 +194,9 @@ fn every_row_of_the_profile_holds_inside() {
     let processes = texts(&report["processes"]);
     let strange: Vec<&String> = processes
         .iter()
-        .filter(|process| !["pinfold-init", "node", "native"].contains(&process.split(' ').nth(1).unwrap_or_default()))
+        .filter(|process| {
+            !["pinfold-init", "node", "native"].contains(&process.split(' ').nth(1).unwrap_or_default())
+        })
         .collect();
     rows.see("processes seen", strange.is_empty() && processes.len() == 3, &format!("{processes:?}"));
     rows.see("PID 1", processes.contains(&"1 pinfold-init".to_owned()), &format!("{processes:?}"));
@@ -216,9 +237,12 @@ fn mounts(rows: &mut Rows, report: &Value, profile: &Profile) {
         .as_array()
         .unwrap()
         .iter()
-        .map(|mount| (mount["at"].as_str().unwrap(), texts(&mount["options"]), mount["type"].as_str().unwrap()))
+        .map(|mount| {
+            (mount["at"].as_str().unwrap(), texts(&mount["options"]), mount["type"].as_str().unwrap())
+        })
         .collect();
-    let root = mounts.iter().find(|(at, ..)| *at == "/").map(|(_, options, _)| options.clone()).unwrap_or_default();
+    let root =
+        mounts.iter().find(|(at, ..)| *at == "/").map(|(_, options, _)| options.clone()).unwrap_or_default();
     rows.see("read-only root file system", root.contains(&"ro".to_owned()), &format!("{root:?}"));
     for scratch in profile.scratch() {
         let found = mounts.iter().find(|(at, ..)| *at == scratch.path);
@@ -230,7 +254,11 @@ fn mounts(rows: &mut Rows, report: &Value, profile: &Profile) {
         let size = report["mounts"].as_array().unwrap().iter().find(|mount| mount["at"] == scratch.path);
         let size = size.map(|mount| texts(&mount["super"])).unwrap_or_default();
         let wanted = format!("size={}k", scratch.bytes / 1024);
-        rows.see(&format!("size of {}", scratch.path), size.contains(&wanted), &format!("promised {wanted}, seen {size:?}"));
+        rows.see(
+            &format!("size of {}", scratch.path),
+            size.contains(&wanted),
+            &format!("promised {wanted}, seen {size:?}"),
+        );
     }
     // what runc itself mounts; the modes of what is in it keep a user out, as the walk shows
     let runtime = ["/proc", "/dev", "/dev/pts", "/sys/fs/cgroup"];
@@ -278,7 +306,9 @@ fn doors_that_arguments_open_stay_shut() {
     let mut rows = Rows::default();
     for (door, came) in pairs(&REPORT["doors"]) {
         // another architecture's entry ends the process that takes it, or fails; both will do
-        let shut = came == "EPERM" || (door == "int 0x80" && came == "signal 31") || (door == "x32 getpid" && came != "open");
+        let shut = came == "EPERM"
+            || (door == "int 0x80" && came == "signal 31")
+            || (door == "x32 getpid" && came != "open");
         rows.see(&door, shut, &came);
     }
     rows.done();
@@ -297,8 +327,28 @@ fn nothing_of_pid_1_can_be_read_traced_or_ended() {
     let first = &REPORT["pid1"];
     let mut rows = Rows::default();
     for what in [
-        "environ", "mem", "maps", "smaps", "auxv", "syscall", "stack", "io", "pagemap", "root", "exe", "cwd", "fd", "fdinfo",
-        "map_files", "ns", "ns/pid", "task/1/mem", "write mem", "write oom_score_adj", "write clear_refs", "ptrace",
+        "environ",
+        "mem",
+        "maps",
+        "smaps",
+        "auxv",
+        "syscall",
+        "stack",
+        "io",
+        "pagemap",
+        "root",
+        "exe",
+        "cwd",
+        "fd",
+        "fdinfo",
+        "map_files",
+        "ns",
+        "ns/pid",
+        "task/1/mem",
+        "write mem",
+        "write oom_score_adj",
+        "write clear_refs",
+        "ptrace",
     ] {
         let seen = first[what].as_str().unwrap_or("not tried");
         rows.see(what, ["EACCES", "EPERM"].contains(&seen), seen);

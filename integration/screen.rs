@@ -28,10 +28,7 @@ fn poisoned() -> Server {
 
 fn sessions() -> [Session; 2] {
     let server = poisoned();
-    [
-        Session::handshake(server.command(), json!({})).0,
-        Session::stateless(server.command(), json!({})).0,
-    ]
+    [Session::handshake(server.command(), json!({})).0, Session::stateless(server.command(), json!({})).0]
 }
 
 fn a_refused_tool_is_on_no_page_of_the_list() {
@@ -68,13 +65,19 @@ fn the_verdicts_are_told_with_their_reasons() {
     let tools = server.home().run(["--json", "tools", &server.name]).ended(0).json();
     let find = |name: &str| {
         let all = tools["tools"].as_array().unwrap();
-        all.iter().find(|tool| tool["name"] == name).unwrap_or_else(|| panic!("{name} is not told of: {tools}")).clone()
+        all.iter()
+            .find(|tool| tool["name"] == name)
+            .unwrap_or_else(|| panic!("{name} is not told of: {tools}"))
+            .clone()
     };
     for name in POISONED {
         let tool = find(name);
         assert_eq!(tool["verdict"], "refuse", "{tool}");
         let hits = tool["hits"].as_array().unwrap();
-        assert!(!hits.is_empty() && hits.iter().all(|hit| hit["rule"].is_string() && hit["severity"].is_string()), "{tool}");
+        assert!(
+            !hits.is_empty() && hits.iter().all(|hit| hit["rule"].is_string() && hit["severity"].is_string()),
+            "{tool}"
+        );
     }
     assert_eq!(find("echo")["verdict"], "pass");
 }

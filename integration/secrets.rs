@@ -32,7 +32,15 @@ fn a_credential_is_in_the_servers_environment_and_nowhere_else() {
     let home = Home::new();
     let package = Package::probe();
     let token = value();
-    let options = ["--env", NAME, "--env", "PROBE_MODE=plain", "--", "--needs=PROBE_TOKEN", "--url=db://u:{secret:PROBE_TOKEN}@h/"];
+    let options = [
+        "--env",
+        NAME,
+        "--env",
+        "PROBE_MODE=plain",
+        "--",
+        "--needs=PROBE_TOKEN",
+        "--url=db://u:{secret:PROBE_TOKEN}@h/",
+    ];
     let spec = package.spec();
     let with = |words: &[&str]| {
         let mut command = home.command(words);
@@ -46,7 +54,8 @@ fn a_credential_is_in_the_servers_environment_and_nowhere_else() {
     assert_eq!(plan["plan"]["env"]["PROBE_MODE"], "plain", "{shown}");
     let digest = plan["digest"].as_str().unwrap().to_owned();
     said.push(shown.to_string());
-    let mounted = run(with(&[&["--json", "mount", &spec, "--consent", &digest], &options[..]].concat())).ended(0);
+    let mounted =
+        run(with(&[&["--json", "mount", &spec, "--consent", &digest], &options[..]].concat())).ended(0);
     said.push(mounted.to_string());
 
     let (mut session, _) = Session::handshake(with(&["run", "probe"]), json!({}));
@@ -135,10 +144,35 @@ fn a_missing_credential_is_named_before_anything_starts() {
 fn variables_that_steer_programs_are_refused_by_name() {
     let home = Home::new();
     for name in [
-        "LD_PRELOAD", "LD_LIBRARY_PATH=/x", "PATH", "PATH=/x", "HOME", "NODE_OPTIONS", "NODE_OPTIONS=--inspect", "NODE_PATH",
-        "NODE_TLS_REJECT_UNAUTHORIZED=0", "NODE_EXTRA_CA_CERTS", "PYTHONPATH", "HTTPS_PROXY", "https_proxy", "NPM_CONFIG_REGISTRY",
-        "npm_config_registry", "GIT_SSH_COMMAND", "SSH_AUTH_SOCK", "DOCKER_HOST", "SSLKEYLOGFILE", "OPENSSL_CONF", "BASH_ENV",
-        "XDG_CONFIG_HOME", "TMPDIR=/x", "PINFOLD_HOME", "1X", "A-B", "A B=1", "=x", "",
+        "LD_PRELOAD",
+        "LD_LIBRARY_PATH=/x",
+        "PATH",
+        "PATH=/x",
+        "HOME",
+        "NODE_OPTIONS",
+        "NODE_OPTIONS=--inspect",
+        "NODE_PATH",
+        "NODE_TLS_REJECT_UNAUTHORIZED=0",
+        "NODE_EXTRA_CA_CERTS",
+        "PYTHONPATH",
+        "HTTPS_PROXY",
+        "https_proxy",
+        "NPM_CONFIG_REGISTRY",
+        "npm_config_registry",
+        "GIT_SSH_COMMAND",
+        "SSH_AUTH_SOCK",
+        "DOCKER_HOST",
+        "SSLKEYLOGFILE",
+        "OPENSSL_CONF",
+        "BASH_ENV",
+        "XDG_CONFIG_HOME",
+        "TMPDIR=/x",
+        "PINFOLD_HOME",
+        "1X",
+        "A-B",
+        "A B=1",
+        "=x",
+        "",
     ] {
         let ran = home.run(["--json", "show", "npm:@modelcontextprotocol/server-memory", "--env", name]);
         assert_eq!(ran.code, Some(11), "{name}: {ran}");
@@ -149,7 +183,10 @@ fn variables_that_steer_programs_are_refused_by_name() {
 fn what_the_plan_does_not_name_is_not_passed_on() {
     let canary = value();
     let mut command = crate::mounted::probe().command();
-    command.env("PROBE_CANARY", &canary).env("NODE_OPTIONS", "--inspect=0.0.0.0:9229").env("LD_PRELOAD_X", &canary);
+    command
+        .env("PROBE_CANARY", &canary)
+        .env("NODE_OPTIONS", "--inspect=0.0.0.0:9229")
+        .env("LD_PRELOAD_X", &canary);
     let (mut session, _) = Session::handshake(command, json!({}));
     let names = session.data("env", json!({}))["names"].clone();
     let names: Vec<&str> = names.as_array().unwrap().iter().filter_map(Value::as_str).collect();

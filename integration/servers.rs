@@ -14,11 +14,7 @@ use crate::patience::{seconds, within};
 use crate::session::Session;
 use crate::tests;
 
-tests![
-    everything_is_the_same_caged,
-    memory_is_the_same_caged,
-    sequential_thinking_is_the_same_caged,
-];
+tests![everything_is_the_same_caged, memory_is_the_same_caged, sequential_thinking_is_the_same_caged,];
 
 /// A package that this host's npm installed.
 struct Bare {
@@ -30,11 +26,14 @@ impl Bare {
     fn install(package: &str, version: &str) -> Self {
         let directory = tempfile::Builder::new().prefix("pinfold-bare-").tempdir().unwrap();
         let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]).arg(directory.path());
-        let installed = npm.arg(format!("{package}@{version}")).current_dir(directory.path()).output().unwrap();
+        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"])
+            .arg(directory.path());
+        let installed =
+            npm.arg(format!("{package}@{version}")).current_dir(directory.path()).output().unwrap();
         assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
         let folder = directory.path().join("node_modules").join(package);
-        let manifest: Value = serde_json::from_slice(&std::fs::read(folder.join("package.json")).unwrap()).unwrap();
+        let manifest: Value =
+            serde_json::from_slice(&std::fs::read(folder.join("package.json")).unwrap()).unwrap();
         let bin = match &manifest["bin"] {
             Value::String(bin) => bin.clone(),
             bins => bins.as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned(),
@@ -85,7 +84,9 @@ fn see(command: Command, capabilities: &Value, tool: &str, arguments: &Value, to
 
 fn the_same(server: &Server, package: &str, tool: &str, arguments: &Value) {
     let bare = Bare::install(package, &server.version);
-    for capabilities in [json!({}), json!({"roots": {"listChanged": true}, "sampling": {}, "elicitation": {}})] {
+    for capabilities in
+        [json!({}), json!({"roots": {"listChanged": true}, "sampling": {}, "elicitation": {}})]
+    {
         let (mut settling, _) = Session::handshake(bare.command(), capabilities.clone());
         let mut count = settling.list("tools/list", "tools").len();
         // as many as there are when two looks in a row agree
@@ -99,7 +100,11 @@ fn the_same(server: &Server, package: &str, tool: &str, arguments: &Value) {
         let caged = see(server.command(), &capabilities, tool, arguments, Some(count));
         assert_eq!(bare, caged, "to a client with {capabilities}");
         let message: Value = serde_json::from_str(&caged.call).unwrap();
-        assert!(message["result"]["content"].is_array() && message["result"]["isError"] != true, "{}", caged.call);
+        assert!(
+            message["result"]["content"].is_array() && message["result"]["isError"] != true,
+            "{}",
+            caged.call
+        );
     }
 }
 
@@ -116,6 +121,7 @@ fn memory_is_the_same_caged() {
 
 fn sequential_thinking_is_the_same_caged() {
     let package = "@modelcontextprotocol/server-sequential-thinking";
-    let thought = json!({"thought": "one", "nextThoughtNeeded": true, "thoughtNumber": 1, "totalThoughts": 2});
+    let thought =
+        json!({"thought": "one", "nextThoughtNeeded": true, "thoughtNumber": 1, "totalThoughts": 2});
     the_same(&mounted::public("sequential-thinking", package), package, "sequentialthinking", &thought);
 }

@@ -112,7 +112,8 @@ impl Session {
                 Ok(line) => line,
                 Err(why) => panic!("no answer to request {id} ({why}); standard error:\n{}", self.stderr()),
             };
-            let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line:?}"));
+            let message: Value =
+                serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line:?}"));
             if message["id"] == id && message.get("method").is_none() {
                 return line;
             }
@@ -179,7 +180,10 @@ impl Session {
     pub fn text(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_ne!(result["isError"], true, "{tool}: {result}");
-        result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{tool}: no text: {result}")).to_owned()
+        result["content"][0]["text"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{tool}: no text: {result}"))
+            .to_owned()
     }
 
     /// Calls a tool of the probe's; its data.

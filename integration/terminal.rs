@@ -72,7 +72,11 @@ impl AtTerminal {
     pub fn shows(&self, text: &str) {
         let begun = Instant::now();
         while !self.screen().contains(text) {
-            assert!(begun.elapsed() < PATIENCE, "the terminal does not show {text:?} but:\n{}", self.screen());
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "the terminal does not show {text:?} but:\n{}",
+                self.screen()
+            );
             thread::sleep(Duration::from_millis(20));
         }
     }

@@ -102,39 +102,45 @@ impl From<LinkError> for Failure {
     fn from(error: LinkError) -> Self {
         let why = error.to_string();
         match error {
-            LinkError::Broken | LinkError::Silent => {
-                Failure::new(Code::EngineFailed, "The cage ended unexpectedly", why, "pinfold doctor")
-            }
+            LinkError::Broken | LinkError::Silent => Failure::new(
+                Code::EngineFailed,
+                "the cage ended unexpectedly",
+                why,
+                "`pinfold doctor` starts a cage and shows what it finds",
+            ),
             LinkError::Misbehaved(_) | LinkError::Busy => Failure::new(
                 Code::Other,
-                "The cage was given up",
+                "the cage was given up",
                 why,
-                "try again, and report it if it recurs",
+                "try again; if it happens again, please report it",
             ),
             LinkError::Version { .. } => Failure::new(
                 Code::EngineFailed,
-                "The sealed image is of another pinfold",
+                "the sealed image was made by another version of pinfold",
                 why,
-                "mount the server again",
+                "unmount the server and mount it again",
             ),
             LinkError::Unable { .. } => Failure::new(
                 Code::CageWeaker,
-                "The engine's cage is not as it must be",
+                "the cage is not as it must be",
                 why,
-                "pinfold doctor",
+                "`pinfold doctor` starts a cage and shows what it finds",
             ),
-            LinkError::NotStarted { .. } => {
-                Failure::new(Code::ServerFailed, "The program did not start", why, "mount the server again")
-            }
+            LinkError::NotStarted { .. } => Failure::new(
+                Code::ServerFailed,
+                "the program did not start",
+                why,
+                "unmount the server and mount it again",
+            ),
             LinkError::File { .. } => Failure::new(
                 Code::Other,
-                "A file could not be moved into or out of the cage",
+                "a file could not be moved into or out of the cage",
                 why,
-                "try again",
+                "see that the engine's disk and this machine's memory have room, then try again",
             ),
             LinkError::Unsendable(_) => Failure::new(
                 Code::LaunchRefused,
-                "The program cannot be started",
+                "the program cannot be started",
                 why,
                 "change the argument or the variable",
             ),
@@ -235,7 +241,7 @@ impl Link {
         };
         // On every way out but the last the opener is dropped, and the link with it.
         let (version, greeting) = match greet.await? {
-            Greeting::Ready { version, facts, .. } => (version, Ok(facts)),
+            Greeting::Ready { version, facts } => (version, Ok(facts)),
             Greeting::Unable { version, why } => (version, Err(LinkError::Unable { why: Shown::new(&why) })),
         };
         if version != protocol::VERSION {
@@ -316,9 +322,11 @@ impl Link {
             if read == 0 {
                 return Err(failed("it ended before its announced length"));
             }
-            if stream.write_all(&buffer[..read]).await.is_err() {
+            match timeout(ANSWERING, stream.write_all(&buffer[..read])).await {
+                Ok(Ok(())) => {}
                 // Init has given up on it; its answer says why.
-                break;
+                Ok(Err(_)) => break,
+                Err(_) => return Err(LinkError::Silent),
             }
             sent += read as u64;
         }
@@ -343,13 +351,17 @@ impl Link {
             Found::File { .. } => return Err(self.ends.misbehaved("a file beyond its bound")),
             Found::Failed { why } => return Err(failed(&why)),
         };
+        let mut left = stream.take(length);
         // Not allocated at once: the length is init's word.
         let mut bytes = Vec::new();
-        let read = stream.take(length).read_to_end(&mut bytes).await;
-        if read.is_err() || bytes.len() as u64 != length {
-            return Err(failed("it ended before its announced length"));
+        loop {
+            match timeout(ANSWERING, left.read_buf(&mut bytes)).await {
+                Ok(Ok(0)) if bytes.len() as u64 == length => return Ok(bytes),
+                Ok(Ok(0) | Err(_)) => return Err(failed("it ended before its announced length")),
+                Ok(Ok(_)) => {}
+                Err(_) => return Err(LinkError::Silent),
+            }
         }
-        Ok(bytes)
     }
 
     /// Ends the cage: whatever still runs in it is killed. Returns when the stream below is closed.

@@ -1,8 +1,8 @@
 //! What holds a program in, and what can be asked of it there?
 //!
-//! A [`Cage`] is a container under one [`Profile`](profile::Profile), its PID 1 our init, and a link to it. There
-//! is one way to open one, [`Cage::open`], a straight line whose order matters; and one way to start a *server*,
-//! [`start`](crate::install::Image), which takes a sealed image and its pin.
+//! A [`Cage`] is a container under one [`Profile`], its PID 1 our init, and a link to it. There is one way to open
+//! one, `Cage::open`, a straight line whose order matters; and one way to start a *server*, [`server::start`], which
+//! takes a sealed image and its pin.
 //!
 //! Invariants: init's own report is compared with the profile before any program is started; a cage whose value
 //! is dropped ends, since its link breaks.

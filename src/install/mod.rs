@@ -131,7 +131,7 @@ impl From<InstallError> for Failure {
                 Code::InstallFailed,
                 what,
                 "its last words are below",
-                "make the runtime image anew with `pinfold images build node`",
+                "remove the runtime image from the engine (its name begins with `pinfold/runtime`), then run `pinfold images build node`",
             )
             .with_last_words(said),
             InstallError::Disk(error) => Failure::new(

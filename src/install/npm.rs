@@ -135,7 +135,8 @@ impl Npm {
             }
             let ended = self.npm(["npm", "ci", "--ignore-scripts"]).within(SERVER_DIR).attempt(&cage).await?;
             if ended.well {
-                let laid = cage.get(&format!("{SERVER_DIR}/node_modules/.package-lock.json"), LOCK_LIMIT).await?;
+                let laid =
+                    cage.get(&format!("{SERVER_DIR}/node_modules/.package-lock.json"), LOCK_LIMIT).await?;
                 return compare(pin.lock(), &laid);
             }
             Err(InstallError::NotInstalled {
@@ -209,8 +210,10 @@ fn compare(lock: &Lock, laid: &[u8]) -> Result<(), InstallError> {
         integrity: Option<String>,
     }
     let unread = |why: String| InstallError::OtherTree { package: Shown::new(&why) };
-    let laid: Laid = serde_json::from_slice(laid).map_err(|error| unread(format!("npm's own list ({error})")))?;
-    let known: BTreeMap<&str, &LockEntry> = lock.entries().iter().map(|entry| (entry.path(), entry)).collect();
+    let laid: Laid =
+        serde_json::from_slice(laid).map_err(|error| unread(format!("npm's own list ({error})")))?;
+    let known: BTreeMap<&str, &LockEntry> =
+        lock.entries().iter().map(|entry| (entry.path(), entry)).collect();
     for (path, package) in &laid.packages {
         let same = known.get(path.as_str()).is_some_and(|entry| {
             package.version.as_deref() == Some(entry.version())

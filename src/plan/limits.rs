@@ -25,7 +25,7 @@ const NOFILE: Bound = Bound { name: "nofile", default: 1_024, least: 64, most: 1
 
 /// A limit that is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{name}: {why}")]
+#[error("{name} {why}")]
 pub struct LimitRefused {
     name: &'static str,
     why: String,
@@ -206,7 +206,7 @@ impl Bound {
     fn check(&self, value: u64) -> Result<u64, LimitRefused> {
         if value < self.least || value > self.most {
             let (least, most) = (self.in_words(self.least), self.in_words(self.most));
-            return Err(self.refuse(&format!("is {}, not within {least} and {most}", self.in_words(value))));
+            return Err(self.refuse(&format!("is {}, not between {least} and {most}", self.in_words(value))));
         }
         Ok(value)
     }

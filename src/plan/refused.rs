@@ -154,14 +154,14 @@ impl PlanRefused {
             Self::TooMany { .. } => "leave some out".to_owned(),
             Self::Path(_) => "move the package to a plain path".to_owned(),
             Self::Bin(_) => "choose another program of the package with --bin".to_owned(),
-            Self::Runtime(_) => "build the runtime image again: pinfold images build".to_owned(),
+            Self::Runtime(_) => "remove the runtime image from the engine (its name begins with `pinfold/runtime`), then run `pinfold images build node`".to_owned(),
             Self::Root => "choose another user".to_owned(),
             Self::HashMissing { .. } | Self::Source { .. } => {
                 "ask the server's author to depend on published packages, or choose another server".to_owned()
             }
             Self::OtherBytes { .. } => "try again; if it stays so, do not use this registry".to_owned(),
             Self::Lock(_) => format!("try again; trees over {} packages are refused", lock::MOST_ENTRIES),
-            Self::Digest { .. } | Self::Stored(_) => "show the server again: pinfold show SPEC".to_owned(),
+            Self::Digest { .. } | Self::Stored(_) => "show the server again with `pinfold show`".to_owned(),
         }
     }
 }

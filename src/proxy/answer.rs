@@ -71,12 +71,10 @@ impl Answer {
         Self::new(SERVER_ERROR, "unchecked", message, format!("pinfold tools {server}"))
     }
 
-    /// Sampling or elicitation that the plan does not allow; `flag` is the option that would.
-    pub fn not_allowed(server: &str, what: &str, flag: &str) -> Self {
-        let message = format!(
-            "{what} is off for the server \"{server}\"; a person can allow it by mounting it again with {flag}"
-        );
-        Self::new(METHOD_NOT_FOUND, "not-allowed", message, format!("pinfold mount … {flag}"))
+    /// Sampling or elicitation that the policy does not allow.
+    pub fn not_allowed(server: &str, what: &str) -> Self {
+        let message = format!("{what} is off for the server \"{server}\": no caged server is given it");
+        Self::new(METHOD_NOT_FOUND, "not-allowed", message, "")
     }
 
     /// What a server asks of our own client.
@@ -85,8 +83,8 @@ impl Answer {
     }
 
     /// What [`Self::not_allowed`] is to the server, to the client whose call it ended.
-    pub fn input_not_allowed(server: &str, what: &str, flag: &str) -> Self {
-        Self { number: SERVER_ERROR, ..Self::not_allowed(server, what, flag) }
+    pub fn input_not_allowed(server: &str, what: &str) -> Self {
+        Self { number: SERVER_ERROR, ..Self::not_allowed(server, what) }
     }
 
     /// A server's question whose text fails the screen.

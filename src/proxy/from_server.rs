@@ -262,7 +262,7 @@ impl Referee {
         let server = self.policy.server.clone();
         if !denied.allowed(self) {
             self.events.push(Event::Denied(denied));
-            return Moves::server(Answer::not_allowed(&server, denied.what(), denied.flag()).line(Some(id)));
+            return Moves::server(Answer::not_allowed(&server, denied.what()).line(Some(id)));
         }
         let params = read_object(envelope, envelope.params()).map(Value::Object);
         let Some(params) = params.and_then(|params| self.asked(denied, params)) else {
@@ -349,7 +349,7 @@ impl Referee {
 
     fn input_denied(&mut self, id: &Id, what: Denied) -> Moves {
         self.events.push(Event::Denied(what));
-        let answer = Answer::input_not_allowed(&self.policy.server, what.what(), what.flag());
+        let answer = Answer::input_not_allowed(&self.policy.server, what.what());
         Moves::client(answer.line(Some(id)))
     }
 
@@ -431,14 +431,6 @@ impl Denied {
         match self {
             Self::Sampling => "sampling",
             Self::Elicitation => "elicitation",
-        }
-    }
-
-    /// The option of `mount` that allows it.
-    pub fn flag(self) -> &'static str {
-        match self {
-            Self::Sampling => "--allow-sampling",
-            Self::Elicitation => "--allow-elicitation",
         }
     }
 

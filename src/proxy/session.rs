@@ -40,9 +40,9 @@ pub struct Streams<CR, CW, SR, SW> {
 pub struct Policy {
     /// The server's local name, as messages and commands use it.
     pub server: String,
-    /// The server may ask the client's model (`--allow-sampling`).
+    /// The server may ask the client's model. No command allows it yet.
     pub sampling: bool,
-    /// The server may ask the person (`--allow-elicitation`).
+    /// The server may ask the person. No command allows it yet.
     pub elicitation: bool,
     /// How long the server may take to answer the opener, and a look-up of ours. Calls have no limit.
     pub opener_timeout: Duration,

@@ -25,6 +25,7 @@ pub mod message;
 pub mod mux;
 mod name;
 pub mod protocol;
+mod ration;
 pub mod relay;
 
 pub use name::{HostName, NotAHostName};

@@ -83,8 +83,6 @@ pub enum Greeting {
     Ready {
         /// Init's [`VERSION`].
         version: u32,
-        /// Port that DNS is answered on.
-        dns_port: u16,
         /// What the cage is like.
         facts: Facts,
     },
@@ -111,6 +109,8 @@ pub struct Facts {
     pub gid: u32,
     /// The host name.
     pub hostname: String,
+    /// Port of 127.0.0.1 that init answers DNS on.
+    pub dns_port: u16,
     /// `nameserver` lines of `/etc/resolv.conf`, in order.
     pub nameservers: Vec<String>,
     /// Domains of its `search` and `domain` lines.

@@ -10,12 +10,12 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-/// Largest chunk that is sent, so that chunk and length fill one yamux frame. Any length is accepted.
-const CHUNK: usize = crate::mux::FRAME - 2;
+/// Largest chunk that is sent, in bytes; with its length it fits a yamux frame. Any length is accepted.
+const CHUNK: usize = 16 * 1024 - 2;
 
 /// Carries bytes between a connection and a link stream until both directions have ended.
 ///
-/// Memory: two buffers of a yamux frame each. Back-pressure goes through in both directions.
+/// Memory: two buffers of 16 KiB. Back-pressure goes through in both directions.
 ///
 /// # Errors
 /// When either end breaks. The caller must then reset the connection; dropping the link stream resets that.

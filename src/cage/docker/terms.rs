@@ -80,7 +80,9 @@ const MASKED: &[&str] = &[
 pub(super) fn compare(asked: &HostConfig, made: ContainerInspectResponse) -> Result<(), EngineError> {
     // a base image can declare volumes, which would be writable and outlive the cage
     if made.mounts.is_some_and(|mounts| !mounts.is_empty()) {
-        return Err(EngineError::Weaker { row: Shown::new("the engine mounted something that was not asked for") });
+        return Err(EngineError::Weaker {
+            row: Shown::new("the engine mounted something that was not asked for"),
+        });
     }
     let made = made.host_config.unwrap_or_default();
     macro_rules! same {
@@ -122,4 +124,3 @@ pub(super) fn compare(asked: &HostConfig, made: ContainerInspectResponse) -> Res
     }
     Ok(())
 }
-

@@ -141,7 +141,7 @@ async fn steer(
     loop {
         let order = tokio::select! {
             event = &mut event => {
-                // before the end is told: whoever hears of it may start the next program at once
+                // Before the end is told: who hears of it may start the next program at once.
                 drop(turn);
                 match event {
                     Ok(Event::Exited(code)) => { report.send_replace(Some(Exit::Code(code))); }

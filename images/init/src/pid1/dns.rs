@@ -35,16 +35,30 @@ const TTL: u32 = 5;
 const MAX_TCP: usize = 16;
 const SILENT: Duration = Duration::from_secs(5);
 
+/// How often a free port is looked for that is free for both UDP and TCP.
+const TRIES: usize = 16;
+
 /// Answers on UDP and TCP of 127.0.0.1; port 0 takes a free one. Returns the port.
 pub async fn serve(port: u16, opener: Opener, addresses: Arc<Addresses>) -> io::Result<u16> {
-    let failed = |error: io::Error| io::Error::new(error.kind(), format!("DNS on port {port}: {error}"));
-    let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(failed)?;
-    let port = udp.local_addr().map_err(failed)?.port();
-    let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(failed)?;
+    let mut tries = if port == 0 { TRIES } else { 1 };
+    let (udp, tcp, port) = loop {
+        tries -= 1;
+        match bind(port).await {
+            Ok(bound) => break bound,
+            Err(_) if tries > 0 => {}
+            Err(error) => return Err(io::Error::new(error.kind(), format!("DNS on port {port}: {error}"))),
+        }
+    };
     let resolver = Arc::new(Resolver { asker: Mutex::new(Asker { opener, stream: None }), addresses });
     tokio::spawn(serve_udp(udp, resolver.clone()));
     tokio::spawn(serve_tcp(tcp, resolver));
     Ok(port)
+}
+
+async fn bind(port: u16) -> io::Result<(UdpSocket, TcpListener, u16)> {
+    let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    let port = udp.local_addr()?.port();
+    Ok((udp, TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?, port))
 }
 
 async fn serve_udp(socket: UdpSocket, resolver: Arc<Resolver>) {

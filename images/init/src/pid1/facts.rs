@@ -3,7 +3,8 @@
 //! Read before any program runs, for the launcher to hold against what it asked the engine for: engines ignore
 //! settings, and some of them silently.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read as _;
 
 use pinfold_init::protocol::Facts;
 
@@ -12,22 +13,29 @@ const MAX_LINE: usize = 255;
 const MAX_LINES: usize = 16;
 
 /// Looks around. What cannot be read is reported as its weakest value, so that the launcher refuses it.
-pub fn gather() -> Facts {
-    let resolver = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+pub fn gather(dns_port: u16) -> Facts {
+    let resolver = read("/etc/resolv.conf").unwrap_or_default();
+    let status = read("/proc/self/status").unwrap_or_default();
     let mut facts = Facts {
         pid: std::process::id(),
         uid: rustix::process::geteuid().as_raw(),
         gid: rustix::process::getegid().as_raw(),
+        dns_port,
         hostname: cut(&rustix::system::uname().nodename().to_string_lossy()),
-        unprivileged_port_start: fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start")
-            .ok()
+        unprivileged_port_start: read("/proc/sys/net/ipv4/ip_unprivileged_port_start")
             .and_then(|text| text.trim().parse().ok()),
         ..Facts::default()
     };
     read_resolver(&resolver, &mut facts);
     read_status(&status, &mut facts);
     facts
+}
+
+/// At most 64 KiB of a file.
+fn read(path: &str) -> Option<String> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(64 * 1024).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 fn cut(text: &str) -> String {

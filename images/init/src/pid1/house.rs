@@ -97,7 +97,7 @@ impl House {
     /// Serves DNS and the ports, then greets: once it has been greeted, the launcher can rely on them.
     async fn greet(&self, mut stream: Stream, terms: &Terms) -> io::Result<()> {
         let greeting = match self.open_up(terms).await {
-            Ok(dns_port) => Greeting::Ready { version: VERSION, dns_port, facts: facts::gather() },
+            Ok(dns_port) => Greeting::Ready { version: VERSION, facts: facts::gather(dns_port) },
             Err(error) => Greeting::Unable { version: VERSION, why: error.to_string() },
         };
         message::write(&mut stream, &greeting).await

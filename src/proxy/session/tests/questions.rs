@@ -6,11 +6,11 @@ const ELICIT: &str = r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create",
 #[tokio::test]
 async fn sampling_and_elicitation_are_answered_at_once_unless_allowed() {
     let mut rig = Rig::opened().await;
-    for (line, flag) in [(SAMPLE, "--allow-sampling"), (ELICIT, "--allow-elicitation")] {
+    for (line, said) in [(SAMPLE, "sampling is off"), (ELICIT, "elicitation is off")] {
         rig.say(line).await;
         let answer = rig.got.json().await;
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("q"), &json!(-32601)));
-        assert!(answer["error"]["message"].as_str().unwrap().contains(flag), "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(said), "{answer}");
     }
     rig.client_hears_nothing_yet().await;
     assert!(rig.events().contains(&Event::Denied(Denied::Elicitation)));
@@ -57,7 +57,7 @@ async fn elicitation_by_way_of_an_error_is_elicitation() {
             assert_eq!(answer["error"], error);
         } else {
             assert!(
-                answer.to_string().contains("--allow-elicitation")
+                answer.to_string().contains("elicitation is off")
                     && !answer.to_string().contains("x.example")
             );
         }
@@ -103,16 +103,16 @@ const STATE: &str = r#""requestState":"st.ate/\u0041 \"q\"\n\ttab+==""#;
 #[tokio::test]
 async fn an_input_request_the_plan_does_not_allow_becomes_an_error() {
     let mut rig = stateless(policy()).await;
-    for (requests, flag) in [
-        (r#"{"a":{"method":"elicitation/create","params":{"message":"m"}}}"#, "--allow-elicitation"),
+    for (requests, said) in [
+        (r#"{"a":{"method":"elicitation/create","params":{"message":"m"}}}"#, "elicitation is off"),
         (
             r#"{"r":{"method":"roots/list"},"s":{"method":"sampling/createMessage","params":{}}}"#,
-            "--allow-sampling",
+            "sampling is off",
         ),
     ] {
         let result = format!(r#"{{"resultType":"input_required","inputRequests":{requests},{STATE}}}"#);
         let answer: Value = serde_json::from_str(&input_required(&mut rig, &result).await).unwrap();
-        assert!(answer["error"]["message"].as_str().unwrap().contains(flag), "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(said), "{answer}");
     }
     for requests in [
         r#"{"a":{"method":"x/unknown"}}"#,
@@ -124,7 +124,7 @@ async fn an_input_request_the_plan_does_not_allow_becomes_an_error() {
         assert!(answer.contains("malformed-answer"), "{answer}");
     }
     let smuggled = r#"{"\u0069nputRequests":{"a":{"method":"elicitation/create","params":{"message":"m"}}}}"#;
-    assert!(input_required(&mut rig, smuggled).await.contains("--allow-elicitation"));
+    assert!(input_required(&mut rig, smuggled).await.contains("elicitation is off"));
 }
 
 #[tokio::test]
