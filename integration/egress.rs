@@ -3,7 +3,7 @@
 //! Without egress rules, nowhere: no address of this machine, its network or the world has a route, no name an address.
 //! With a rule, to that name and port, unmodified, and still nowhere else.
 
-use std::net::{TcpListener, UdpSocket};
+use std::net::{TcpListener, ToSocketAddrs, UdpSocket};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -103,10 +103,17 @@ fn a_name_that_is_allowed_is_reached_by_every_way_of_looking_it_up() {
     assert!(invented(&came["family4"]["ok"]["address"]), "{came}");
     assert!(came["resolve6"]["error"].is_string(), "{came}");
     let came = session.data("fetch", json!({"url": format!("https://{host}/")}));
-    assert!(came["ok"].is_u64(), "{came}");
     let (code, stderr) = session.finish();
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(!stderr.contains("out of reach"), "{stderr}");
+    let mut addresses = (host.as_str(), 443).to_socket_addrs().unwrap();
+    if addresses.all(|address| pinfold::net::address::check(address.ip()).is_ok()) {
+        assert!(came["ok"].is_u64(), "{came}");
+        assert!(!stderr.contains("out of reach"), "{stderr}");
+    } else {
+        // a network that answers for the registry by itself: its own address is no stranger's to reach
+        assert_eq!(came["error"], "ECONNRESET", "{came}");
+        assert!(stderr.contains(&host) && stderr.contains("not public"), "{stderr}");
+    }
 }
 
 fn a_rule_is_for_its_name_and_port_alone() {

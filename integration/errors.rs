@@ -268,8 +268,10 @@ fn a_package_that_wants_install_scripts_is_named_and_none_is_run() {
     let script = "node -e \"require('fs').writeFileSync('script-was-run','')\"";
     let package = Package::probe().manifest(|manifest| manifest["scripts"] = json!({"postinstall": script}));
     let shown = home.run(["--json", "show", &package.spec()]).ended(0).json();
-    let notes = shown["notes"].to_string();
-    assert!(notes.contains("postinstall"), "the card does not name the script: {notes}");
+    let notes = shown["notes"].as_array().unwrap();
+    let named =
+        |note: &Value| note["note"] == "install-scripts" && note["text"].to_string().contains("probe-mcp@");
+    assert!(notes.iter().any(named), "the card does not name the package: {notes:?}");
     let server = mounted::mount(&home, &package.spec(), &[]);
     let path = "/opt/server/node_modules/probe-mcp/script-was-run";
     let ran = home.run(["--json", "call", &server.name, "read", &json!({"path": path}).to_string()]).ended(0);

@@ -22,7 +22,7 @@ use crate::pin::{Pin, PinError, Surface};
 use crate::plan::LocalName;
 use crate::proxy::Survey;
 use crate::screen::Kind;
-use crate::secret::Given;
+use crate::secret::{Given, NotGiven};
 use crate::state::{Audit, AuditEvent, FileLock};
 use crate::text::Shown;
 
@@ -177,9 +177,10 @@ async fn try_and_pin(host: &Host, out: &Out, pin: &Pin, image: &Image) -> Result
     let mut pin = pin.clone();
     match Given::from_environment(pin.plan()) {
         // without its credentials most servers end at once: then the first start that has them shows the surface
-        Err(missing) => {
+        Err(missing @ NotGiven::Missing { .. }) => {
             out.note(format!("not tried: {missing}, which `pinfold run {}` will need", pin.name()));
         }
+        Err(unusable) => return Err(unusable.into()),
         Ok(_) => {
             out.step("trying it out in a cage");
             surveys = trial::trial(host, &pin, image).await?;

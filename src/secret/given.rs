@@ -19,12 +19,26 @@ pub(crate) struct Filled {
     pub(crate) env: Vec<(String, Value)>,
 }
 
-/// Credentials that the plan lists and this environment lacks.
+/// Why a start cannot be given its credentials.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} is not set", list(.missing))]
-pub struct Missing {
-    server: String,
-    missing: Vec<EnvName>,
+pub enum NotGiven {
+    /// The plan lists them and this environment lacks them.
+    #[error("{} is not set", list(.names))]
+    Missing {
+        /// The server's local name.
+        server: String,
+        /// Every one that is missing.
+        names: Vec<EnvName>,
+    },
+    /// Its value is not one line of text. A key of several lines is meant for a file: programs cut a variable at
+    /// its first newline, or read what follows as another.
+    #[error("the value of {name} holds a control character, or is no UTF-8 text")]
+    Unusable {
+        /// The server's local name.
+        server: String,
+        /// Which. Its value is nobody's to print.
+        name: EnvName,
+    },
 }
 
 fn list(names: &[EnvName]) -> String {
@@ -35,23 +49,35 @@ impl Given {
     /// Reads the plan's credentials out of this process's environment.
     ///
     /// # Errors
-    /// [`Missing`] names every one that is not set, or is empty.
-    pub fn from_environment(plan: &Plan) -> Result<Self, Missing> {
+    /// [`NotGiven::Missing`] names every one that is not set, or is empty; [`NotGiven::Unusable`] one that cannot
+    /// be a variable.
+    pub fn from_environment(plan: &Plan) -> Result<Self, NotGiven> {
         Self::read(plan, |name| std::env::var_os(name).map(std::os::unix::ffi::OsStringExt::into_vec))
     }
 
-    fn read(plan: &Plan, source: impl Fn(&str) -> Option<Vec<u8>>) -> Result<Self, Missing> {
+    fn read(plan: &Plan, source: impl Fn(&str) -> Option<Vec<u8>>) -> Result<Self, NotGiven> {
         let (mut given, mut missing) = (Vec::new(), Vec::new());
         for name in plan.credentials() {
             match source(name.as_str()).filter(|value| !value.is_empty()) {
-                Some(value) => given.push((name.clone(), Secret::new(value))),
+                Some(value) => {
+                    let secret = Secret::new(value);
+                    if !std::str::from_utf8(secret.reveal())
+                        .is_ok_and(|text| !text.contains(char::is_control))
+                    {
+                        return Err(NotGiven::Unusable {
+                            server: plan.name().to_string(),
+                            name: name.clone(),
+                        });
+                    }
+                    given.push((name.clone(), secret));
+                }
                 None => missing.push(name.clone()),
             }
         }
         if missing.is_empty() {
             Ok(Self(given))
         } else {
-            Err(Missing { server: plan.name().to_string(), missing })
+            Err(NotGiven::Missing { server: plan.name().to_string(), names: missing })
         }
     }
 
@@ -78,17 +104,24 @@ impl Given {
     }
 }
 
-impl From<Missing> for Failure {
-    fn from(error: Missing) -> Self {
-        let names = list(&error.missing);
-        Failure::new(
-            Code::SecretMissing,
-            format!("{} cannot start: {error}", error.server),
-            "its plan lists it as a credential, which is read from the environment at every start",
-            format!(
-                "set {names} in the environment of the program that runs `pinfold run {}` (an AI client's config has an `env` for it)",
-                error.server
+impl From<NotGiven> for Failure {
+    fn from(error: NotGiven) -> Self {
+        match &error {
+            NotGiven::Missing { server, names } => Failure::new(
+                Code::SecretMissing,
+                format!("{server} cannot start: {error}"),
+                "its plan lists it as a credential, which is read from the environment at every start",
+                format!(
+                    "set {} in the environment of the program that runs `pinfold run {server}` (an AI client's config has an `env` for it)",
+                    list(names)
+                ),
             ),
-        )
+            NotGiven::Unusable { server, name } => Failure::new(
+                Code::EnvRefused,
+                format!("{server} cannot start: {error}"),
+                "a credential travels as one variable of one line, which nothing can take for two",
+                format!("set {name} to the credential alone, without a line break at its end"),
+            ),
+        }
     }
 }

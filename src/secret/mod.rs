@@ -5,7 +5,7 @@
 
 mod given;
 
-pub use given::{Given, Missing};
+pub use given::{Given, NotGiven};
 use zeroize::Zeroizing;
 
 /// A credential's value.
