@@ -142,26 +142,29 @@ impl From<How> for Ending {
 #[error("{name} was not consented to")]
 pub struct NotConsented {
     name: crate::plan::LocalName,
-    show: String,
-    mount: String,
-    with_digest: String,
+    typed: Box<Typed>,
     plan: Digest,
     ending: Ending,
     given: Option<Digest>,
 }
 
+/// What a person may type next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Typed {
+    show: String,
+    mount: String,
+    with_digest: String,
+}
+
 impl NotConsented {
     fn of(plan: &Plan, ending: Ending) -> Self {
         let digest = plan.digest().to_string();
-        Self {
-            name: plan.name().clone(),
+        let typed = Typed {
             show: command::command_for(plan, "show", &[]),
             mount: command::command_for(plan, "mount", &[]),
             with_digest: command::command_for(plan, "mount", &["--consent", &digest]),
-            plan: plan.digest(),
-            ending,
-            given: None,
-        }
+        };
+        Self { name: plan.name().clone(), typed: Box::new(typed), plan: plan.digest(), ending, given: None }
     }
 
     /// Which of the noes it was.
@@ -186,12 +189,15 @@ impl From<NotConsented> for Failure {
             Ending::Refused | Ending::TypedYes | Ending::Digest => "the answer was not `yes`".to_owned(),
         };
         let hint = match no.ending {
-            Ending::DigestsOff => format!("in a terminal, run `{}`", no.mount),
+            Ending::DigestsOff => format!("in a terminal, run `{}`", no.typed.mount),
             Ending::OtherDigest => format!(
                 "every option is part of a plan, and what was shown is kept for a day; read what would run now with `{}`",
-                no.show
+                no.typed.show
             ),
-            _ => format!("run it in a terminal; or read `{}`, then run `{}`", no.show, no.with_digest),
+            _ => format!(
+                "run it in a terminal; or read `{}`, then run `{}`",
+                no.typed.show, no.typed.with_digest
+            ),
         };
         Failure::new(code, no.to_string(), why, hint)
     }
