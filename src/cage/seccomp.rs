@@ -70,10 +70,10 @@ pub const ALLOWED: &[Family] = &[
             "alarm", "arch_prctl", "capget", "capset", "execve", "execveat", "exit", "exit_group", "fork",
             "getcpu", "getegid", "geteuid", "getgid", "getgroups", "getitimer", "getpgid", "getpgrp",
             "getpid", "getppid", "getpriority", "getresgid", "getresuid", "getrlimit", "getrusage", "getsid",
-            "gettid", "getuid", "ioprio_get", "ioprio_set", "kill", "landlock_add_rule",
+            "gettid", "getuid", "ioprio_get", "kill", "landlock_add_rule",
             "landlock_create_ruleset", "landlock_restrict_self", "pidfd_open", "pidfd_send_signal", "prctl",
-            "prlimit64", "seccomp", "setfsgid", "setfsuid", "setgid", "setgroups", "setitimer", "setpgid",
-            "setpriority", "setregid", "setresgid", "setresuid", "setreuid", "setrlimit", "setsid", "setuid",
+            "seccomp", "setfsgid", "setfsuid", "setgid", "setgroups", "setitimer", "setpgid",
+            "setregid", "setresgid", "setresuid", "setreuid", "setrlimit", "setsid", "setuid",
             "sysinfo", "tgkill", "times", "tkill", "uname", "vfork", "wait4", "waitid",
         ],
     },
@@ -83,9 +83,8 @@ pub const ALLOWED: &[Family] = &[
         calls: &[
             "futex", "futex_requeue", "futex_wait", "futex_waitv", "futex_wake", "get_robust_list", "rseq",
             "sched_get_priority_max", "sched_get_priority_min", "sched_getaffinity", "sched_getattr",
-            "sched_getparam", "sched_getscheduler", "sched_rr_get_interval", "sched_setaffinity",
-            "sched_setattr", "sched_setparam", "sched_setscheduler", "sched_yield", "set_robust_list",
-            "set_tid_address",
+            "sched_getparam", "sched_getscheduler", "sched_rr_get_interval", "sched_yield",
+            "set_robust_list", "set_tid_address",
         ],
     },
     Family {
@@ -132,6 +131,30 @@ pub const ALLOWED: &[Family] = &[
     Family { name: "randomness", why: "keys and identifiers", calls: &[
             "getrandom",
         ] },
+];
+
+/// A call that is allowed on the caller itself alone.
+pub struct Own {
+    /// The call.
+    pub name: &'static str,
+    /// Its arguments that say on whom, and the values that mean the caller.
+    on: &'static [(u32, u64)],
+}
+
+/// Calls that change how a process runs, and that take another's number just as well. PID 1 has the server's own
+/// user, so it could be starved (`nice`, SCHED_IDLE, one processor) or robbed of its limits until it no longer
+/// sees that its launcher is gone. Allowed on oneself, which is what programs do.
+///
+/// Source: setpriority(2), ioprio_set(2), sched_setscheduler(2), prlimit(2): 0 means the caller; PRIO_PROCESS is 0,
+/// IOPRIO_WHO_PROCESS 1.
+pub const ON_ONESELF: &[Own] = &[
+    Own { name: "ioprio_set", on: &[(0, 1), (1, 0)] },
+    Own { name: "prlimit64", on: &[(0, 0)] },
+    Own { name: "sched_setaffinity", on: &[(0, 0)] },
+    Own { name: "sched_setattr", on: &[(0, 0)] },
+    Own { name: "sched_setparam", on: &[(0, 0)] },
+    Own { name: "sched_setscheduler", on: &[(0, 0)] },
+    Own { name: "setpriority", on: &[(0, 0), (1, 0)] },
 ];
 
 /// An address family and socket type that may be opened.
@@ -187,6 +210,10 @@ pub fn oci() -> Value {
     let mut calls: Vec<Value> =
         ALLOWED.iter().map(|family| allow(family.calls.to_vec(), json!([]))).collect();
     calls.push(allow(vec!["clone"], json!([masked(0, NEW_NAMESPACES, 0)])));
+    for own in ON_ONESELF {
+        let args: Vec<Value> = own.on.iter().map(|(index, value)| equal(*index, *value)).collect();
+        calls.push(allow(vec![own.name], json!(args)));
+    }
     for personality in PERSONALITIES {
         calls.push(allow(vec!["personality"], json!([equal(0, *personality)])));
     }
@@ -228,6 +255,9 @@ mod tests {
         }
         for (call, _) in ABSENT {
             assert!(!seen.contains(call), "{call} is both allowed and absent");
+        }
+        for own in ON_ONESELF {
+            assert!(!seen.contains(own.name), "{} is allowed on anybody", own.name);
         }
     }
 
