@@ -60,10 +60,13 @@ impl Pinned {
     }
 }
 
-fn edited(bytes: &[u8], edit: impl FnOnce(&mut Value)) -> Vec<u8> {
-    let mut value: Value = serde_json::from_slice(bytes).unwrap();
-    edit(&mut value);
-    serde_json::to_vec_pretty(&value).unwrap()
+/// The pin with one value changed, and nothing else.
+fn edited(pin: &[u8], place: &str, value: Value) -> Vec<u8> {
+    let mut pin: Value = serde_json::from_slice(pin).unwrap();
+    let old = pin.pointer_mut(place).unwrap_or_else(|| panic!("a pin has no {place}"));
+    assert_ne!(*old, value);
+    *old = value;
+    serde_json::to_vec_pretty(&pin).unwrap()
 }
 
 fn a_pin_that_is_not_this_users_own_starts_nothing() {
@@ -84,14 +87,14 @@ fn a_pin_that_is_not_this_users_own_starts_nothing() {
     fs::write(&pinned.pin, vec![0xff; 4096]).unwrap();
     pinned.is_refused("no text");
 
-    let edits: [(&str, fn(&mut Value)); 4] = [
-        ("a way out added", |pin| pin["plan"]["egress"] = json!(["evil.example:443"])),
-        ("another command", |pin| pin["plan"]["argv"][1] = json!("/tmp/x.js")),
-        ("more memory", |pin| pin["plan"]["limits"]["memory"] = json!(1_073_741_824)),
-        ("a member that is not known", |pin| pin["extra"] = json!(1)),
-    ];
-    for (what, edit) in edits {
-        fs::write(&pinned.pin, edited(&pinned.good[0], edit)).unwrap();
+    for (what, place, value) in [
+        ("a way out added", "/plan/egress", json!(["registry.example:443"])),
+        ("another command", "/plan/argv/1", json!("/tmp/x.js")),
+        ("more memory", "/plan/limits/memory", json!(1_073_741_824)),
+        ("another plan's digest", "/consent/plan", json!(format!("sha256:{}", "0".repeat(64)))),
+        ("another time of consent", "/consent/at", json!("2026-01-01T00:00:00Z")),
+    ] {
+        fs::write(&pinned.pin, edited(&pinned.good[0], place, value)).unwrap();
         pinned.is_refused(what);
     }
     pinned.restore();

@@ -169,7 +169,7 @@ fn every_row_of_the_profile_holds_inside() {
         for what in ["run", "map"] {
             let tried = &report["own_programs"][format!("{what} {place}")];
             let shut = if what == "run" { "EACCES" } else { "EPERM" };
-            rows.hold(&format!("noexec: {what} what was written to {place}"), &json!(shut), &tried);
+            rows.hold(&format!("noexec: {what} what was written to {place}"), &json!(shut), tried);
         }
     }
     for place in ["/dev/shm", "/run", "/var/tmp"] {

@@ -25,7 +25,14 @@ unsafe extern "C" {
     fn getppid() -> c_int;
     fn execv(path: *const c_char, argv: *const *const c_char) -> c_int;
     fn socket(family: c_int, kind: c_int, protocol: c_int) -> c_int;
-    fn mmap(at: *mut c_void, length: usize, protection: c_int, flags: c_int, file: c_int, from: i64) -> *mut c_void;
+    fn mmap(
+        at: *mut c_void,
+        length: usize,
+        protection: c_int,
+        flags: c_int,
+        file: c_int,
+        from: i64,
+    ) -> *mut c_void;
     fn clock_gettime(clock: c_int, time: *mut [i64; 2]) -> c_int;
 }
 
@@ -300,18 +307,22 @@ fn doors() -> Json {
     let header = [0x2008_0522_u32, 0];
     let all = [u32::MAX, u32::MAX, 0, 0, 0, 0];
     note("capset all".into(), attempt(|| unsafe { syscall(capset, &header, &all) } >= 0));
-    for (what, persona) in [("without randomised addresses", 0x4_0000), ("where what is read may be run", 0x40_0000)]
+    for (what, persona) in
+        [("without randomised addresses", 0x4_0000), ("where what is read may be run", 0x40_0000)]
     {
         note(format!("personality {what}"), attempt(|| unsafe { syscall(personality, persona) } >= 0));
     }
     #[cfg(target_arch = "x86_64")]
     {
-        note("int 0x80".into(), attempt(|| {
-            let number: i64;
-            // getpid of the 32-bit table; rbx is the compiler's, so nothing is passed in it
-            unsafe { std::arch::asm!("int 0x80", inlateout("rax") 20_i64 => number, options(nostack)) };
-            number > 0
-        }));
+        note(
+            "int 0x80".into(),
+            attempt(|| {
+                let number: i64;
+                // getpid of the 32-bit table; rbx is the compiler's, so nothing is passed in it
+                unsafe { std::arch::asm!("int 0x80", inlateout("rax") 20_i64 => number, options(nostack)) };
+                number > 0
+            }),
+        );
         note("x32 getpid".into(), attempt(|| unsafe { syscall(0x4000_0000 | 39) } >= 0));
     }
     Json::Object(seen)
@@ -499,9 +510,11 @@ fn run_own() -> Json {
         let tried = match copy(&path) {
             Err(error) => format!("write: {}", io(Err::<(), _>(error))),
             Ok(()) => {
-                let file = fs::File::open(&path).map(|file| std::os::fd::IntoRawFd::into_raw_fd(file)).unwrap_or(-1);
+                let file =
+                    fs::File::open(&path).map(|file| std::os::fd::IntoRawFd::into_raw_fd(file)).unwrap_or(-1);
                 // PROT_READ | PROT_EXEC, MAP_PRIVATE: mmap(2)
-                let mapped = attempt(|| unsafe { mmap(std::ptr::null_mut(), 4096, 5, 2, file, 0) } as isize != -1);
+                let mapped =
+                    attempt(|| unsafe { mmap(std::ptr::null_mut(), 4096, 5, 2, file, 0) } as isize != -1);
                 seen.push((format!("map {directory}"), Json::Text(mapped)));
                 attempt(|| exec(&path))
             }
@@ -558,11 +571,17 @@ fn report() -> Json {
         ]))
     });
     let interfaces = read("/proc/net/dev");
-    let interfaces = interfaces.lines().skip(2).filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()));
+    let interfaces =
+        interfaces.lines().skip(2).filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()));
     let routes = |path: &str, header: usize| {
-        read(path).lines().skip(header).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+        read(path)
+            .lines()
+            .skip(header)
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect()
     };
-    let (routes4, routes6): (Vec<String>, Vec<String>) = (routes("/proc/net/route", 1), routes("/proc/net/ipv6_route", 0));
+    let (routes4, routes6): (Vec<String>, Vec<String>) =
+        (routes("/proc/net/route", 1), routes("/proc/net/ipv6_route", 0));
     let mut processes = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         if let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() {
@@ -628,7 +647,10 @@ fn report() -> Json {
         ("devices", Json::texts(files.devices)),
         ("set_id_files", Json::texts(files.set_ids)),
         ("socket_files", Json::texts(files.sockets)),
-        ("engine_sockets", Json::texts(engines.into_iter().filter(|path| fs::symlink_metadata(path).is_ok()))),
+        (
+            "engine_sockets",
+            Json::texts(engines.into_iter().filter(|path| fs::symlink_metadata(path).is_ok())),
+        ),
         ("environment", Json::texts(environment)),
         ("processes", Json::texts(processes)),
         ("parent", Json::Number(u64::from(unsafe { getppid() }.unsigned_abs()))),
