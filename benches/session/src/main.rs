@@ -67,6 +67,9 @@ struct Measure {
     /// The npm package to start, with or without a version
     #[arg(long, default_value = "@modelcontextprotocol/server-everything")]
     package: String,
+    /// Measure these parts only
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
     /// Starts of each kind
     #[arg(long, default_value_t = 12)]
     starts: usize,
@@ -79,6 +82,21 @@ struct Measure {
     /// Fail when a budget is passed
     #[arg(long)]
     check: bool,
+}
+
+/// What can be measured by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// The screen, in this process
+    Screening,
+    /// Mounting what is mounted
+    Remount,
+    /// From a config to the first answer
+    Starts,
+    /// What a small call costs more
+    Calls,
+    /// Results of 1 MiB, and memory after them
+    Results,
 }
 
 fn main() -> ExitCode {
@@ -96,23 +114,34 @@ fn measure(asked: &Measure) -> Outcome<ExitCode> {
     let engine = Engine::find(&mounts::home(&asked.work))?;
     let mut report = Report::new(machine::facts(&engine)?);
 
-    step("screening");
-    screening::measure(&mut report)?;
-    step("mounting");
+    let wanted = |part| asked.only.is_empty() || asked.only.contains(&part);
+
+    if wanted(Part::Screening) {
+        step("screening");
+        screening::measure(&mut report)?;
+    }
+    step("mounting, and copying the servers out of their images");
     let mounts = Mounts::make(&asked.work, &engine, &asked.package)?;
-    report.fact("package", mounts.everything.release());
-    step("copying the server out of its image");
     let bare = Bare::copy(&asked.work, &engine, &mounts)?;
+    report.fact("package", mounts.everything.release());
     report.fact("node", bare.versions()?);
-    step("mounting again");
-    remount::measure(&mut report, &mounts, &engine)?;
-    step("starts");
-    start::measure(&mut report, &mounts, &bare, asked.starts)?;
-    start::timeline(&mut report, &mounts, &engine, asked.starts)?;
-    step("small calls");
-    calls::measure(&mut report, &mounts, &bare, asked.calls)?;
-    step("large results");
-    results::measure(&mut report, &mounts, &bare, &engine, asked.results)?;
+    if wanted(Part::Remount) {
+        step("mounting again");
+        remount::measure(&mut report, &mounts, &engine)?;
+    }
+    if wanted(Part::Starts) {
+        step("starts");
+        start::measure(&mut report, &mounts, &bare, asked.starts)?;
+        start::timeline(&mut report, &mounts, &engine, asked.starts)?;
+    }
+    if wanted(Part::Calls) {
+        step("small calls");
+        calls::measure(&mut report, &mounts, &bare, asked.calls)?;
+    }
+    if wanted(Part::Results) {
+        step("large results");
+        results::measure(&mut report, &mounts, &bare, &engine, asked.results)?;
+    }
 
     report.fact("load_at_end", machine::load()?);
     report.write(&asked.json)?;
