@@ -4,8 +4,9 @@
 //! status kept.
 
 use std::ffi::OsStr;
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Mutex;
@@ -45,7 +46,16 @@ impl Home {
     /// A new one.
     pub fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("pinfold-test-").tempdir().unwrap();
-        Self { directory }
+        let home = Self { directory };
+        // images count only for the state directory whose key stamped them: with the key of the home that
+        // `scripts/test` made the runtime image in, every test has it without making its own
+        let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-home/state/seal.key");
+        let key = std::fs::read(&made).expect("scripts/test makes the runtime image before these tests");
+        let state = home.file("state");
+        DirBuilder::new().mode(0o700).create(&state).unwrap();
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(state.join("seal.key")).unwrap();
+        file.write_all(&key).unwrap();
+        home
     }
 
     /// Where it is.

@@ -431,8 +431,14 @@ fn reference(labels: &Labels) -> (String, String) {
         "sealed" => get(label::TREE).trim_start_matches("sha256:").to_owned(),
         _ => format!("{}-{}-{}", get(label::RUNTIME), get(label::VERSION), get(label::RECIPE)),
     };
-    let init = get(label::INIT).trim_start_matches("sha256:").get(..8).unwrap_or_default();
-    let tag = if init.is_empty() { tag } else { format!("{tag}-{init}") };
+    let mut tag = tag;
+    // two builds, or two state directories, each have theirs
+    for name in [label::INIT, label::STAMP] {
+        let short = get(name).split_once(':').and_then(|(_, hex)| hex.get(..8)).unwrap_or_default();
+        if !short.is_empty() {
+            tag = format!("{tag}-{short}");
+        }
+    }
     (format!("pinfold/{kind}"), tag)
 }
 

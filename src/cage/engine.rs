@@ -58,6 +58,8 @@ pub mod label {
     pub const VERSION: &str = "pinfold.version";
     /// On runtime images: the recipe that made it.
     pub const RECIPE: &str = "pinfold.recipe";
+    /// On images: what shows that this state directory made them; see the stamp.
+    pub const STAMP: &str = "pinfold.stamp";
     /// On runtime images: the package index its client has built in.
     pub const REGISTRY: &str = "pinfold.registry";
 }

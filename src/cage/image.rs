@@ -1,15 +1,17 @@
 //! What runs at a run: which image, and how is it known to be the pinned one?
 //!
-//! A sealed image carries the tree digest it was installed from as a label, and is remembered by the engine's
-//! content address. It is looked for by label, so a lost note costs a search, never a wrong image.
+//! A sealed image carries the tree digest it was installed from as a label, under the stamp of this state
+//! directory, and is remembered by the engine's content address. It is looked for by label, so a lost note costs a
+//! search, never a wrong image.
 //!
-//! Invariants: an [`Image`] has the tree digest of the pin it was asked with, and this build's init.
+//! Invariants: an [`Image`] has the tree digest of the pin it was asked with, this build's init, and our stamp.
 
 use super::CageError;
 use super::engine::{Engine, ImageId, ImageRecord, Labels, label};
 use super::init_binary;
 use super::layer::Layer;
 use super::profile::INIT;
+use super::stamp::Stamp;
 use crate::digest::Digest;
 use crate::pin::Pin;
 
@@ -27,12 +29,12 @@ impl Image {
     }
 
     /// The labels of a sealed image of this pin.
-    pub(crate) fn labels(pin: &Pin) -> Labels {
-        Labels::from([
+    pub(crate) fn labels(pin: &Pin, stamp: &Stamp) -> Labels {
+        stamp.on(Labels::from([
             (label::MARK.into(), "sealed".into()),
             (label::TREE.into(), pin.plan().tree_digest().to_string()),
             (label::INIT.into(), init_binary::digest().to_string()),
-        ])
+        ]))
     }
 
     /// The engine's content address.
@@ -52,41 +54,42 @@ impl Image {
     pub async fn find(
         engine: &dyn Engine,
         pin: &Pin,
+        stamp: &Stamp,
         known: Option<&ImageId>,
     ) -> Result<Option<Self>, CageError> {
         let tree = pin.plan().tree_digest();
+        let wanted = Self::labels(pin, stamp);
         if let Some(known) = known
             && let Some(image) = engine.image(known).await?
-            && Self::labels(pin).iter().all(|(name, value)| image.labels.get(name) == Some(value))
+            && wanted.iter().all(|(name, value)| image.labels.get(name) == Some(value))
         {
             return Ok(Some(Self { id: image.id, tree }));
         }
-        let wanted =
-            Labels::from([(label::MARK.into(), "sealed".into()), (label::TREE.into(), tree.to_string())]);
-        let images = engine.images(&wanted).await?;
+        let images = stamp.genuine(engine.images(&of_tree(tree)).await?);
         let ours = init_binary::digest().to_string();
         let current = |image: &&ImageRecord| image.labels.get(label::INIT) == Some(&ours);
         if let Some(image) = images.iter().find(current) {
             return Ok(Some(Self { id: image.id.clone(), tree }));
         }
         let Some(older) = images.into_iter().next() else { return Ok(None) };
-        let mut labels = older.labels;
-        labels.insert(label::INIT.into(), ours);
         let mut layer = Layer::new()?;
         layer.file(INIT.trim_start_matches('/'), 0o555, init_binary::INIT)?;
         let tar = layer.finish()?;
-        let id = engine.layer(&older.id, tar.to_path_buf(), labels).await?;
+        let id = engine.layer(&older.id, tar.to_path_buf(), wanted).await?;
         Ok(Some(Self { id, tree }))
     }
 
     /// Removes every sealed image of this tree. For `unmount`, when no other pin has the same tree.
-    pub async fn forget(engine: &dyn Engine, tree: Digest) -> Result<usize, CageError> {
-        let wanted =
-            Labels::from([(label::MARK.into(), "sealed".into()), (label::TREE.into(), tree.to_string())]);
-        let images = engine.images(&wanted).await?;
+    pub async fn forget(engine: &dyn Engine, stamp: &Stamp, tree: Digest) -> Result<usize, CageError> {
+        let images = stamp.genuine(engine.images(&of_tree(tree)).await?);
         for image in &images {
             engine.remove_image(&image.id).await?;
         }
         Ok(images.len())
     }
+}
+
+/// The labels that every sealed image of a tree has, whoever says so.
+fn of_tree(tree: Digest) -> Labels {
+    Labels::from([(label::MARK.into(), "sealed".into()), (label::TREE.into(), tree.to_string())])
 }

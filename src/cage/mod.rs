@@ -22,6 +22,7 @@ pub mod profile;
 pub mod reaper;
 pub mod seccomp;
 pub mod server;
+pub mod stamp;
 
 use engine::{CageSpec, Complaints, Engine, EngineError, Handle, ImageId, Labels};
 use gate::Gate;

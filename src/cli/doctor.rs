@@ -37,7 +37,7 @@ pub async fn run(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     }
     if findings.engine.is_some() {
         host.sweep().await?;
-        match runtime::find(host.engine().await?.as_ref(), &Recipe::node()).await {
+        match runtime::find(host.engine().await?.as_ref(), &host.stamp()?, &Recipe::node()).await {
             Ok(runtime) => findings.runtime = runtime,
             Err(error) => findings.failures.push(error.into()),
         }

@@ -15,6 +15,7 @@ use crate::cage::docker::Docker;
 use crate::cage::engine::{Engine, Labels, label};
 use crate::cage::reaper;
 use crate::cage::server::Surroundings;
+use crate::cage::stamp::Stamp;
 use crate::failure::{Code, Failure};
 use crate::install::npm::Npm;
 use crate::install::runtime::{self, Artifact, Larder, Recipe, Runtime};
@@ -67,6 +68,11 @@ impl Host {
         &self.client
     }
 
+    /// What the images of this state directory are known by.
+    pub fn stamp(&self) -> Result<Stamp, Failure> {
+        Ok(Stamp::new(self.home.seal_key()?))
+    }
+
     /// The user's own pin store.
     pub fn store(&self) -> Result<Store, Failure> {
         Ok(Store::open(&self.home)?)
@@ -110,7 +116,7 @@ impl Host {
     pub async fn runtime(&self, out: &Out) -> Result<Runtime, Failure> {
         let recipe = Recipe::node();
         let engine = self.engine().await?;
-        if let Some(runtime) = runtime::find(engine.as_ref(), &recipe).await? {
+        if let Some(runtime) = runtime::find(engine.as_ref(), &self.stamp()?, &recipe).await? {
             return Ok(runtime);
         }
         out.note("the Node runtime image is not on this host yet; making it, once");
@@ -125,7 +131,7 @@ impl Host {
             Err(_) => self.npm_config()?.registries(own_npm_default().await.as_deref())?,
         };
         let larder = Registry { client: &self.client, registries: &registries };
-        Ok(runtime::build(self.engine().await?, &Recipe::node(), &larder, out).await?)
+        Ok(runtime::build(self.engine().await?, &self.stamp()?, &Recipe::node(), &larder, out).await?)
     }
 
     /// The registries to use, with this runtime's npm for a default.
@@ -136,7 +142,7 @@ impl Host {
     /// npm, in cages of this runtime.
     pub async fn npm(&self, runtime: Runtime) -> Result<Npm, Failure> {
         let registries = self.registries(&runtime)?;
-        Ok(Npm::new(self.engine().await?, runtime, registries, self.resolver(), roots()?))
+        Ok(Npm::new(self.engine().await?, runtime, registries, self.resolver(), roots()?, self.stamp()?))
     }
 
     /// What a server sees of this host.

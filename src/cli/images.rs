@@ -37,10 +37,11 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
 
 async fn list(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     let engine = host.engine().await?;
+    let stamp = host.stamp()?;
     let mut rows = Vec::new();
     for kind in ["runtime", "sealed"] {
         let wanted = Labels::from([(label::MARK.into(), kind.into())]);
-        for image in engine.images(&wanted).await? {
+        for image in stamp.genuine(engine.images(&wanted).await?) {
             let get = |name: &str| image.labels.get(name).cloned().unwrap_or_default();
             let what = match kind {
                 "runtime" => {
@@ -79,7 +80,7 @@ async fn build(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> 
         ));
     }
     host.sweep().await?;
-    let found = runtime::find(host.engine().await?.as_ref(), &recipe).await?;
+    let found = runtime::find(host.engine().await?.as_ref(), &host.stamp()?, &recipe).await?;
     let (made, built) = match found {
         Some(runtime) => (runtime, false),
         None => (host.build_runtime(out).await?, true),

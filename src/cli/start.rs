@@ -61,7 +61,7 @@ pub async fn image(host: &Host, pin: &Pin) -> Result<Option<Image>, Failure> {
     let engine = host.engine().await?;
     let mut facts = LocalFacts::load(host.home(), pin.name())?;
     let known = facts.image.take().map(ImageId::new);
-    let found = Image::find(engine.as_ref(), pin, known.as_ref()).await?;
+    let found = Image::find(engine.as_ref(), pin, &host.stamp()?, known.as_ref()).await?;
     Ok(found)
 }
 

@@ -42,5 +42,5 @@ pub async fn forget_image(host: &Host, pin: &Pin) -> Result<usize, Failure> {
     if shared {
         return Ok(0);
     }
-    Ok(Image::forget(host.engine().await?.as_ref(), tree).await?)
+    Ok(Image::forget(host.engine().await?.as_ref(), &host.stamp()?, tree).await?)
 }

@@ -19,6 +19,7 @@ use crate::cage::egress::Egress;
 use crate::cage::engine::{Engine, Labels};
 use crate::cage::image::Image;
 use crate::cage::profile::Profile;
+use crate::cage::stamp::Stamp;
 use crate::net::Resolver;
 use crate::pin::Pin;
 use crate::plan::{Lock, LockEntry, OWN_TARBALL, SERVER_DIR};
@@ -45,6 +46,7 @@ pub struct Npm {
     registries: Registries,
     resolver: Resolver,
     roots: Option<Vec<u8>>,
+    stamp: Stamp,
 }
 
 /// What is to be installed: the one direct dependency of the tree.
@@ -65,8 +67,9 @@ impl Npm {
         registries: Registries,
         resolver: Resolver,
         roots: Option<Vec<u8>>,
+        stamp: Stamp,
     ) -> Self {
-        Self { engine, runtime, registries, resolver, roots }
+        Self { engine, runtime, registries, resolver, roots, stamp }
     }
 
     /// Packs a folder as `npm publish` would, scripts off and without a network: the bytes of the tarball.
@@ -151,7 +154,7 @@ impl Npm {
             return Err(error);
         }
         progress.step("sealing the image");
-        Ok(Image::sealed(cage.seal(Image::labels(pin)).await?, pin))
+        Ok(Image::sealed(cage.seal(Image::labels(pin, &self.stamp)).await?, pin))
     }
 
     async fn open(&self, profile: Profile, egress: Arc<Egress>) -> Result<Cage, InstallError> {

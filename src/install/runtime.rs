@@ -21,6 +21,7 @@ use crate::cage::engine::{Engine, ImageId, ImageRecord, Labels, label};
 use crate::cage::init_binary::{self, INIT as INIT_BYTES};
 use crate::cage::layer::{Layer, Owner};
 use crate::cage::profile::{HOME, INIT, Profile};
+use crate::cage::stamp::Stamp;
 use crate::net::Resolver;
 use crate::plan::SERVER_DIR;
 use crate::text::Shown;
@@ -152,8 +153,12 @@ impl Runtime {
 }
 
 /// The runtime image of this recipe, if this host has one. One with another build's init gets ours.
-pub async fn find(engine: &dyn Engine, recipe: &Recipe) -> Result<Option<Runtime>, InstallError> {
-    let images = engine.images(&recipe.labels()).await?;
+pub async fn find(
+    engine: &dyn Engine,
+    stamp: &Stamp,
+    recipe: &Recipe,
+) -> Result<Option<Runtime>, InstallError> {
+    let images = stamp.genuine(engine.images(&recipe.labels()).await?);
     let ours = init_binary::digest().to_string();
     if let Some(ready) = images.iter().find(|image| image.labels.get(label::INIT) == Some(&ours)) {
         return Ok(Some(Runtime::read(ready)));
@@ -161,6 +166,7 @@ pub async fn find(engine: &dyn Engine, recipe: &Recipe) -> Result<Option<Runtime
     let Some(older) = images.first() else { return Ok(None) };
     let mut labels = older.labels.clone();
     labels.insert(label::INIT.into(), ours);
+    let labels = stamp.on(labels);
     let mut layer = Layer::new()?;
     layer.file(INIT.trim_start_matches('/'), 0o555, INIT_BYTES)?;
     let tar = layer.finish()?;
@@ -174,6 +180,7 @@ pub async fn find(engine: &dyn Engine, recipe: &Recipe) -> Result<Option<Runtime
 /// [`InstallError::NoBase`] where neither an image registry answers nor Debian's packages can be laid out here.
 pub async fn build(
     engine: Arc<dyn Engine>,
+    stamp: &Stamp,
     recipe: &Recipe,
     larder: &dyn Larder,
     progress: &dyn Progress,
@@ -203,7 +210,7 @@ pub async fn build(
             layer.package(&tgz, |inside| {
                 (inside == Path::new("bin/node")).then(|| "usr/local/bin/node".to_owned())
             })?;
-            debian(engine.as_ref(), recipe, progress).await?
+            debian(engine.as_ref(), stamp, recipe, progress).await?
         }
     };
 
@@ -238,6 +245,7 @@ pub async fn build(
     labels.insert(label::MARK.into(), "runtime".into());
     labels.insert(label::INIT.into(), init_binary::digest().to_string());
     labels.insert(label::REGISTRY.into(), registry);
+    let labels = stamp.on(labels);
     let nothing = Layer::new()?.finish()?;
     let image = engine.layer(&untried, nothing.to_path_buf(), labels.clone()).await?;
     Ok(Runtime::read(&ImageRecord { id: image, labels, size: 0 }))
@@ -264,6 +272,7 @@ async fn try_out(engine: Arc<dyn Engine>, recipe: &Recipe, image: &ImageId) -> R
 /// A base image out of Debian's packages, by the system's own debootstrap.
 async fn debian(
     engine: &dyn Engine,
+    stamp: &Stamp,
     recipe: &Recipe,
     progress: &dyn Progress,
 ) -> Result<ImageId, InstallError> {
@@ -271,7 +280,7 @@ async fn debian(
     let mut labels = recipe.labels();
     labels.insert(label::MARK.into(), "base".into());
     // left by an earlier attempt that failed further on
-    if let Some(base) = engine.images(&labels).await?.into_iter().next() {
+    if let Some(base) = stamp.genuine(engine.images(&labels).await?).into_iter().next() {
         return Ok(base.id);
     }
     if !rustix::process::geteuid().is_root() {
@@ -294,7 +303,7 @@ async fn debian(
     tar.arg("--create").arg("--file").arg(&archive).arg("--numeric-owner").arg("--directory").arg(&rootfs);
     tar.args(recipe.debian.leave_out.iter().map(|pattern| format!("--exclude={pattern}"))).arg(".");
     run_here(tar, "tar").await?;
-    Ok(engine.import(archive, labels).await?)
+    Ok(engine.import(archive, stamp.on(labels)).await?)
 }
 
 /// Runs a program of this host's to its end.

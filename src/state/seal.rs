@@ -88,9 +88,15 @@ impl FromStr for Seal {
     }
 }
 
+impl std::fmt::Display for Seal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "hmac-sha256:{}", hex::encode(self.0))
+    }
+}
+
 impl Serialize for Seal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("hmac-sha256:{}", hex::encode(self.0)))
+        serializer.collect_str(self)
     }
 }
 
