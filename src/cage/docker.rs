@@ -181,9 +181,8 @@ impl Docker {
 
     async fn commit(&self, handle: &Handle, mut labels: Labels) -> Result<ImageId, EngineError> {
         let (repository, tag) = reference(&labels);
-        // the engine merges a container's configuration into its image's: what must not stay is overwritten
-        labels.insert(label::LAUNCH.into(), String::new());
-        labels.insert(label::STATE.into(), String::new());
+        // the engine merges a container's configuration into its image's, so what made it is said anew
+        labels.extend(self.marks.clone());
         let config = ContainerConfig {
             labels: Some(labels.into_iter().collect()),
             env: Some(vec![format!("PATH={PATH}")]),

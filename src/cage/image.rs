@@ -6,6 +6,8 @@
 //!
 //! Invariants: an [`Image`] has the tree digest of the pin it was asked with, this build's init, and our stamp.
 
+use std::collections::BTreeSet;
+
 use super::CageError;
 use super::engine::{Engine, ImageId, ImageRecord, Labels, label};
 use super::init_binary;
@@ -77,6 +79,30 @@ impl Image {
         let tar = layer.finish()?;
         let id = engine.layer(&older.id, tar.to_path_buf(), wanted).await?;
         Ok(Some(Self { id, tree }))
+    }
+
+    /// Removes the sealed images of this state directory that nothing needs: of trees that `keep` does not have, made by launches that are
+    /// over. What an ended or replaced mount left. Gives how many there were.
+    pub async fn prune(
+        engine: &dyn Engine,
+        stamp: &Stamp,
+        state: &str,
+        keep: &BTreeSet<Digest>,
+        alive: impl Fn(&str) -> bool,
+    ) -> Result<usize, CageError> {
+        let sealed =
+            Labels::from([(label::MARK.into(), "sealed".into()), (label::STATE.into(), state.to_owned())]);
+        let mut pruned = 0;
+        for image in stamp.genuine(engine.images(&sealed).await?) {
+            let tree = image.labels.get(label::TREE).and_then(|tree| tree.parse().ok());
+            let kept = tree.is_some_and(|tree| keep.contains(&tree));
+            let busy = image.labels.get(label::LAUNCH).is_some_and(|launch| alive(launch));
+            if !kept && !busy {
+                engine.remove_image(&image.id).await?;
+                pruned += 1;
+            }
+        }
+        Ok(pruned)
     }
 
     /// Removes every sealed image of this tree. For `unmount`, when no other pin has the same tree.

@@ -27,10 +27,18 @@ pub struct Family {
 
 /// Calls that are not there, to programs that ask: ENOSYS makes them take their older way, EPERM would end them.
 pub const ABSENT: &[(&str, &str)] = &[
+    ("cachestat", "how much of a file others use is nobody's business; asked by few, who do without"),
     ("clone3", "its flags are behind a pointer that a filter cannot read; libc falls back to clone"),
     ("io_uring_enter", "a second system-call interface that no filter sees into"),
     ("io_uring_register", "as io_uring_enter"),
     ("io_uring_setup", "as io_uring_enter; libuv and Go ask, and fall back"),
+    (
+        "get_mempolicy",
+        "which memory bank is used is the host's to say; numpy and database engines ask, and do without",
+    ),
+    ("mbind", "as get_mempolicy"),
+    ("process_madvise", "advice about another process's memory"),
+    ("set_mempolicy", "as get_mempolicy"),
 ];
 
 /// The calls a caged program may make, whatever their arguments.
@@ -176,15 +184,17 @@ const UDP: &[u64] = &[0, 17];
 
 /// The sockets a caged program may open.
 pub const SOCKETS: &[Socket] = &[
-    Socket { name: "AF_UNIX SOCK_STREAM", family: 1, kind: 1, protocols: &[0] },
-    Socket { name: "AF_UNIX SOCK_DGRAM", family: 1, kind: 2, protocols: &[0] },
-    Socket { name: "AF_UNIX SOCK_SEQPACKET", family: 1, kind: 5, protocols: &[0] },
+    Socket { name: "AF_UNIX SOCK_STREAM", family: AF_UNIX, kind: 1, protocols: &[0] },
+    Socket { name: "AF_UNIX SOCK_DGRAM", family: AF_UNIX, kind: 2, protocols: &[0] },
+    Socket { name: "AF_UNIX SOCK_SEQPACKET", family: AF_UNIX, kind: 5, protocols: &[0] },
     Socket { name: "AF_INET SOCK_STREAM", family: 2, kind: 1, protocols: TCP },
     Socket { name: "AF_INET SOCK_DGRAM", family: 2, kind: 2, protocols: UDP },
     Socket { name: "AF_INET6 SOCK_STREAM", family: 10, kind: 1, protocols: TCP },
     Socket { name: "AF_INET6 SOCK_DGRAM", family: 10, kind: 2, protocols: UDP },
 ];
 
+/// Source: the kernel's `include/linux/socket.h`.
+const AF_UNIX: u64 = 1;
 /// `SOCK_TYPE_MASK`: the type without SOCK_NONBLOCK and SOCK_CLOEXEC. Source: `include/linux/net.h`.
 const SOCKET_TYPE: u64 = 0xf;
 /// Every `CLONE_NEW…` flag: a new namespace is a new set of privileges. Source: clone(2).
@@ -225,7 +235,10 @@ pub fn oci() -> Value {
         }
     }
     // pairs exist for AF_UNIX alone
-    calls.push(allow(vec!["socketpair"], json!([equal(0, 1)])));
+    for socket in SOCKETS.iter().filter(|socket| socket.family == AF_UNIX) {
+        calls
+            .push(allow(vec!["socketpair"], json!([equal(0, AF_UNIX), masked(1, SOCKET_TYPE, socket.kind)])));
+    }
     let absent: Vec<&str> = ABSENT.iter().map(|(name, _)| *name).collect();
     calls.push(json!({"names": absent, "action": "SCMP_ACT_ERRNO", "errnoRet": ENOSYS, "args": []}));
 

@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 use super::out::Out;
 use crate::cage::docker::Docker;
 use crate::cage::engine::{Engine, Labels, label};
+use crate::cage::image::Image;
 use crate::cage::reaper;
 use crate::cage::server::Surroundings;
 use crate::cage::stamp::Stamp;
@@ -103,6 +104,21 @@ impl Host {
     pub async fn sweep(&self) -> Result<usize, Failure> {
         let swept = reaper::sweep(self.engine().await?.as_ref(), &self.home).await?;
         Launch::sweep(&self.home)?;
+        // with a pin that cannot be read it is not known what is needed, so nothing is taken
+        if let Ok(pins) = self.store()?.all() {
+            let keep = pins.iter().map(|pin| pin.plan().tree_digest()).collect();
+            // unknown is alive
+            let alive =
+                |launch: &str| launch.parse().is_ok_and(|id| Launch::alive(&self.home, &id).unwrap_or(true));
+            Image::prune(
+                self.engine().await?.as_ref(),
+                &self.stamp()?,
+                self.home.id()?.as_str(),
+                &keep,
+                alive,
+            )
+            .await?;
+        }
         Ok(swept)
     }
 
@@ -151,6 +167,9 @@ impl Host {
     }
 }
 
+/// Longest file of certificates read, in bytes.
+const ROOTS_LIMIT: u64 = 16 * 1024 * 1024;
+
 /// The certificates this host trusts: what Node or OpenSSL are told of, else the system's.
 fn roots() -> Result<Option<Vec<u8>>, Failure> {
     let mut roots = Vec::new();
@@ -169,7 +188,10 @@ fn roots() -> Result<Option<Vec<u8>>, Failure> {
                 format!("correct or unset {name}"),
             )
         };
-        let more = std::fs::read(&path).map_err(unreadable)?;
+        let mut more = Vec::new();
+        let file = std::fs::File::open(&path).map_err(unreadable)?;
+        std::io::Read::read_to_end(&mut std::io::Read::take(file, ROOTS_LIMIT), &mut more)
+            .map_err(unreadable)?;
         if more != roots {
             roots.extend(more);
         }

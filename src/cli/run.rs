@@ -22,6 +22,8 @@ use crate::state::{Audit, AuditEvent};
 
 /// How long a server may take to answer its client's opener.
 const OPENER: Duration = Duration::from_secs(60);
+/// Names out of reach that are told one by one; a server can make up as many as it likes.
+const DENIED_TOLD: usize = 10;
 /// Events that wait to be told; more are counted only.
 const EVENTS: usize = 256;
 
@@ -165,12 +167,18 @@ fn narrate(out: &Out, host: &Host, pin: &Pin, event: &Event) {
 
 /// Names that were tried in vain, with the command that allows them.
 pub fn report_denied(out: &Out, pin: &Pin, egress: &Egress) {
-    for denied in egress.denied() {
+    let denied = egress.denied();
+    let more = denied.len().saturating_sub(DENIED_TOLD);
+    for denied in denied.into_iter().take(DENIED_TOLD) {
         let remedy = match &denied.remedy {
             Some(rule) => format!("; to allow it, mount the server again with `--egress {rule}`"),
             None => String::new(),
         };
         out.warn(format!("{}: {} was out of reach ({}){remedy}", pin.name(), denied.name, denied.why));
+    }
+    let more = u64::try_from(more).unwrap_or(u64::MAX).saturating_add(egress.forgotten());
+    if more > 0 {
+        out.warn(format!("{}: {more} more names were out of reach", pin.name()));
     }
 }
 

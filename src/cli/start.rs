@@ -4,6 +4,7 @@
 //! is who then talks to the server.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -25,6 +26,8 @@ use crate::text::Shown;
 
 /// Lines of a server's standard error that are kept for when it fails.
 const LAST_WORDS: usize = 20;
+/// Lines of it that are passed on in one second.
+const LINES_PER_SECOND: u32 = 200;
 /// Longest line of it that is drawn, in bytes.
 const LINE: u64 = 8 * 1024;
 
@@ -192,10 +195,12 @@ impl LastWords {
     }
 }
 
-/// Reads standard error line by line, each bounded: a line that never ends is cut, not kept.
+/// Reads standard error line by line, each bounded: a line that never ends is cut, not kept. A flood is not passed on
+/// whole either: the client keeps it in a log on the user's disk.
 async fn hear(stderr: Output, words: LastWords, listen: impl Fn(&Shown)) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
+    let (mut second, mut told, mut untold) = (Instant::now(), 0, 0_u64);
     loop {
         line.clear();
         match (&mut stderr).take(LINE).read_until(b'\n', &mut line).await {
@@ -203,7 +208,18 @@ async fn hear(stderr: Output, words: LastWords, listen: impl Fn(&Shown)) {
             Ok(_) => {}
         }
         let shown = Shown::new(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']));
-        listen(&shown);
+        if second.elapsed() >= Duration::from_secs(1) {
+            if untold > 0 {
+                listen(&Shown::new(&format!("({untold} more lines of the server's were left out)")));
+            }
+            (second, told, untold) = (Instant::now(), 0, 0);
+        }
+        if told < LINES_PER_SECOND {
+            told += 1;
+            listen(&shown);
+        } else {
+            untold += 1;
+        }
         words.add(shown).await;
     }
 }

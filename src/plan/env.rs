@@ -55,6 +55,10 @@ const REFUSED: &[Row] = &[
         names: &[Begins("LD_"), Begins("DYLD_"), Is("GCONV_PATH"), Is("GLIBC_TUNABLES"), Is("LOCPATH")],
         why: "the dynamic loader and the C library load code or data from where it says",
     },
+    Row {
+        names: &[Begins("MALLOC_"), Is("HOSTALIASES"), Is("LOCALDOMAIN"), Is("RES_OPTIONS")],
+        why: "it changes how the C library keeps memory or finds hosts",
+    },
     Row { names: &[Is("PATH")], why: "it decides which program a name means; the cage sets it" },
     Row { names: &[Is("HOME"), Is("TMPDIR"), Begins("XDG_")], why: "the cage says where files go" },
     Row {
@@ -70,8 +74,17 @@ const REFUSED: &[Row] = &[
         why: "a shell runs it or reads it before its script",
     },
     Row {
-        names: &[Is("NODE_OPTIONS"), Is("NODE_PATH"), Begins("NODE_REPL_"), Begins("TS_NODE_")],
-        why: "Node loads code from where it says",
+        names: &[
+            Is("NODE_OPTIONS"),
+            Is("NODE_PATH"),
+            Is("NODE_COMPILE_CACHE"),
+            Is("NODE_V8_COVERAGE"),
+            Is("NODE_REDIRECT_WARNINGS"),
+            Is("NODE_ICU_DATA"),
+            Begins("NODE_REPL_"),
+            Begins("TS_NODE_"),
+        ],
+        why: "Node loads code or data from where it says, or writes there",
     },
     Row {
         names: &[Is("NODE_TLS_REJECT_UNAUTHORIZED"), Is("NODE_EXTRA_CA_CERTS")],

@@ -38,6 +38,8 @@ pub(super) fn host_config(profile: &Profile) -> HostConfig {
         memory: Some(memory),
         memory_swap: Some(memory),
         pids_limit: Some(limits.pids().into()),
+        // half of what everything else has: a server that computes leaves the host, and its own launcher, usable
+        cpu_shares: Some(512),
         nano_cpus: Some(i64::from(limits.milli_cpus()) * 1_000_000),
         ulimits: Some(vec![ResourcesUlimits {
             name: Some("nofile".into()),
@@ -50,11 +52,15 @@ pub(super) fn host_config(profile: &Profile) -> HostConfig {
         // an install cage is still needed when its programs have ended: it is sealed, then removed
         auto_remove: Some(!profile.writable_root()),
         masked_paths: Some(MASKED.iter().map(ToString::to_string).collect()),
+        readonly_paths: Some(READ_ONLY.iter().map(ToString::to_string).collect()),
         init: Some(false),
         privileged: Some(false),
         ..Default::default()
     }
 }
+
+/// Read-only inside: what Docker makes so unasked.
+const READ_ONLY: &[&str] = &["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
 /// Hidden inside: what Docker hides unasked, `/dev/mqueue`, which it mounts even where there is no ipc, and
 /// `/proc/pressure`, the whole machine's load, where any user may also have the kernel watch for more of it.
@@ -112,11 +118,28 @@ pub(super) fn compare(asked: &HostConfig, made: ContainerInspectResponse) -> Res
         tmpfs,
         sysctls,
         auto_remove,
-        masked_paths
+        masked_paths,
+        readonly_paths,
+        log_config,
+        dns_search,
+        cpu_shares,
+        init
     );
     let added = made.cap_add.as_ref().is_some_and(|caps| !caps.is_empty());
+    let shared = [&made.pid_mode, &made.uts_mode, &made.userns_mode]
+        .into_iter()
+        .any(|mode| mode.as_deref().is_some_and(|mode| !mode.is_empty()));
+    if shared {
+        return Err(EngineError::Weaker {
+            row: Shown::new("the engine shares one of the host's namespaces with the cage"),
+        });
+    }
     let opened = made.binds.as_ref().is_some_and(|binds| !binds.is_empty())
-        || made.devices.as_ref().is_some_and(|devices| !devices.is_empty());
+        || made.devices.as_ref().is_some_and(|devices| !devices.is_empty())
+        || made.device_requests.as_ref().is_some_and(|requests| !requests.is_empty())
+        || made.device_cgroup_rules.as_ref().is_some_and(|rules| !rules.is_empty())
+        || made.volumes_from.as_ref().is_some_and(|from| !from.is_empty())
+        || made.extra_hosts.as_ref().is_some_and(|hosts| !hosts.is_empty());
     if added || opened || made.privileged == Some(true) {
         return Err(EngineError::Weaker {
             row: Shown::new("the engine added capabilities, mounts or devices of its own"),
