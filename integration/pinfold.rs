@@ -53,7 +53,8 @@ impl Home {
         let key = std::fs::read(&made).expect("scripts/test makes the runtime image before these tests");
         let state = home.file("state");
         DirBuilder::new().mode(0o700).create(&state).unwrap();
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(state.join("seal.key")).unwrap();
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(state.join("seal.key")).unwrap();
         file.write_all(&key).unwrap();
         home
     }
