@@ -5,10 +5,11 @@
 use std::collections::HashMap;
 
 use bollard::Docker;
-use bollard::models::ContainerCreateBody;
+use bollard::models::{ContainerConfig, ContainerCreateBody};
 use bollard::query_parameters::{
-    CreateContainerOptions, ListContainersOptionsBuilder, ListImagesOptionsBuilder,
+    CommitContainerOptionsBuilder, CreateContainerOptions, ListContainersOptionsBuilder, ListImagesOptionsBuilder,
     ListNetworksOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
+    RemoveImageOptionsBuilder,
 };
 use serde_json::Value;
 
@@ -101,6 +102,25 @@ pub fn sealed(tree: &str) -> Vec<String> {
         engine.list_images(Some(options)).await
     });
     found.into_iter().map(|image| image.id).collect()
+}
+
+/// Removes an image, its names with it.
+pub fn remove_image(id: &str) {
+    let options = RemoveImageOptionsBuilder::default().force(true).build();
+    ask(async |engine| engine.remove_image(id, Some(options.clone()), None).await);
+}
+
+/// Makes an image with these labels out of a runtime image, as anybody can who may use the engine; its id.
+pub fn forge(labels: &[(&str, &str)]) -> String {
+    let from = create(&[]);
+    let made = ask(async |engine| {
+        let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let config = ContainerConfig { labels: Some(labels), ..Default::default() };
+        let options = CommitContainerOptionsBuilder::default().container(&from).build();
+        Ok(engine.commit_container(options, config).await?.id)
+    });
+    remove(&from);
+    made
 }
 
 /// Everything the engine says of an image.

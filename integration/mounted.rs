@@ -19,7 +19,7 @@ use crate::session::Session;
 static SHARED: LazyLock<Home> = LazyLock::new(Home::new);
 static PROBE: LazyLock<Package> = LazyLock::new(Package::probe);
 
-/// What was mounted there, under which name; and whether its image was on this host before.
+/// What was mounted there, under which name.
 static MOUNTED: Mutex<BTreeMap<String, Server>> = Mutex::new(BTreeMap::new());
 
 /// A mounted server that tests share.
@@ -33,8 +33,8 @@ pub struct Server {
     pub tree: String,
     /// Its version.
     pub version: String,
-    /// Whether its image was there before: then somebody else's mount holds it, and it stays.
-    before: bool,
+    /// Its image, as the engine names it.
+    image: String,
 }
 
 /// The probe as it is.
@@ -87,8 +87,9 @@ pub fn mount(home: &Home, spec: &str, options: &[&str]) -> Server {
         },
     ));
     let tree = text(&pin["tree"]);
-    let before = !home.installed().contains(&tree);
-    Server { name, digest, tree, version, before }
+    let local = std::fs::read(home.file(&format!("state/local/{name}.json"))).unwrap();
+    let image = text(&serde_json::from_slice::<Value>(&local).unwrap()["image"]);
+    Server { name, digest, tree, version, image }
 }
 
 impl Server {
@@ -121,18 +122,15 @@ pub fn prepare() {
 pub fn clean_up() -> Vec<String> {
     let mut left = Vec::new();
     let mounted = std::mem::take(&mut *MOUNTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-    for (name, server) in &mounted {
-        // an image that was there before is another mount's, in another home: only the pin goes
-        let words = if server.before { vec!["pins", "reset", name] } else { vec!["unmount", name] };
-        let ran = SHARED.run(words);
+    for name in mounted.keys() {
+        let ran = SHARED.run(["unmount", name]);
         if ran.code != Some(0) {
             left.push(format!("{name} could not be unmounted: {ran}"));
         }
     }
-    for server in mounted.values().filter(|server| !server.before) {
-        left.extend(
-            engine::sealed(&server.tree).into_iter().map(|id| format!("the image {id} of {}", server.name)),
-        );
+    // another home's image of the same tree is another one, and stays
+    for server in mounted.values().filter(|server| engine::sealed(&server.tree).contains(&server.image)) {
+        left.push(format!("the image {} of {}", server.image, server.name));
     }
     let mut homes = std::mem::take(&mut *HOMES.lock().unwrap());
     if !mounted.is_empty() {

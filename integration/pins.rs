@@ -18,7 +18,8 @@ use crate::{engine, tests};
 
 tests![
     a_pin_that_is_not_this_users_own_starts_nothing,
-    a_mounted_server_survives_a_second_look_and_a_second_mount
+    a_mounted_server_survives_a_second_look_and_a_second_mount,
+    an_image_that_only_says_that_it_is_ours_is_not_used
 ];
 
 struct Pinned {
@@ -107,17 +108,12 @@ fn a_pin_that_is_not_this_users_own_starts_nothing() {
     pinned.is_refused("no lock");
     pinned.restore();
 
-    // planted: good in another user's store, whose key is another
-    let other = Home::new();
-    let theirs = mount(&other, &package.tarball(), &["--memory", "300m"]);
-    assert_eq!(theirs.tree, server.tree);
-    for file in ["pinned.json", "pinned.lock"] {
-        fs::copy(other.file("state/pins").join(file), pinned.home.file("state/pins").join(file)).unwrap();
-    }
+    // planted: good in a store whose user's key is another
+    let key = pinned.home.file("state/seal.key");
+    let ours = fs::read(&key).unwrap();
+    fs::write(&key, [7; 32]).unwrap();
     pinned.is_refused("planted");
-    pinned.restore();
-    // the image is one for both, as far as the engine goes: only the pin is theirs
-    other.run(["pins", "reset", "pinned"]).ended(0);
+    fs::write(&key, ours).unwrap();
 
     fs::set_permissions(&pinned.pin, fs::Permissions::from_mode(0o666)).unwrap();
     pinned.is_refused("others may write to it");
@@ -163,4 +159,33 @@ fn a_mounted_server_survives_a_second_look_and_a_second_mount() {
     assert!(seen["Config"]["User"] == "65532:65532" && !env.contains("PINFOLD"), "{seen}");
     home.run(["unmount", "twice"]).ended(0);
     assert_eq!(engine::sealed(&server.tree), Vec::<String>::new());
+}
+
+/// Labels can be written by anybody: an image pulled for another purpose may carry ours.
+fn an_image_that_only_says_that_it_is_ours_is_not_used() {
+    let home = Home::new();
+    let package = Package::least("forged");
+    let server = mount(&home, &package.tarball(), &[]);
+    let real = engine::sealed(&server.tree).remove(0);
+    let labels = engine::inspect_image(&real)["Config"]["Labels"].clone();
+    engine::remove_image(&real);
+
+    let label = |name: &str| labels[name].as_str().unwrap().to_owned();
+    let (init, stamp) = (label("pinfold.init"), format!("hmac-sha256:{}", "0".repeat(64)));
+    let says = [
+        ("pinfold", "sealed"),
+        ("pinfold.tree", server.tree.as_str()),
+        ("pinfold.init", init.as_str()),
+        ("pinfold.stamp", stamp.as_str()),
+    ];
+    let forged = engine::forge(&says);
+    let ran = home.run(["--json", "tools", "forged"]);
+    assert_eq!(ran.code, Some(15), "{ran}");
+    // the pinned bytes are installed again, and the forged image is neither used nor touched
+    let digest = &server.digest;
+    home.run(["--json", "mount", &package.tarball(), "--consent", digest]).ended(0);
+    assert_eq!(home.run(["call", "forged", "hello"]).ended(0).stdout.trim(), "hello");
+    home.run(["unmount", "forged"]).ended(0);
+    assert_eq!(engine::sealed(&server.tree), [forged.as_str()]);
+    engine::remove_image(&forged);
 }

@@ -27,7 +27,7 @@ pub mod stamp;
 use engine::{CageSpec, Complaints, Engine, EngineError, Handle, ImageId, Labels};
 use gate::Gate;
 use link::{Link, LinkError, Program, Running};
-use profile::{NAMESERVER, Profile};
+use profile::{HOSTNAME, NAMESERVER, Profile};
 
 use crate::failure::{Code, Failure};
 use crate::text::Shown;
@@ -205,7 +205,11 @@ fn compare(profile: &Profile, facts: &link::Facts) -> Result<(), EngineError> {
     if facts.seccomp != FILTERED {
         return weaker("the cage has no seccomp filter");
     }
-    if facts.nameservers != [NAMESERVER] {
+    if (facts.pid, facts.hostname.as_str()) != (1, HOSTNAME) {
+        return weaker("the cage shares its processes or its host name");
+    }
+    // a search list would send half-written names of this network's to whoever answers
+    if facts.nameservers != [NAMESERVER] || facts.search.iter().any(|domain| domain != ".") {
         return weaker("the cage's name server is not its own init");
     }
     if facts.unprivileged_port_start != Some(0) {

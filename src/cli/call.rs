@@ -14,11 +14,13 @@ use super::out::Out;
 use super::{start, trial};
 use crate::failure::{Code, Failure};
 use crate::pin::Pin;
-use crate::proxy::{self, Era, Peer, PeerError, Policy, ScreenOnly, ServerEnd, Streams};
+use crate::proxy::{self, Era, Left, Peer, PeerError, Policy, ScreenOnly, ServerEnd, Streams};
 use crate::text::Shown;
 
 /// How long the tool may take. Longer than any client waits.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// How long the news of a server's end may take.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Bytes between the two ends of the session, each way.
 const BUFFER: usize = 256 * 1024;
 
@@ -100,10 +102,20 @@ async fn call(
         let (mut peer, _) = Peer::open(reader, writer, era, era.narrowest(), PATIENCE).await?;
         peer.request("tools/call", json!({"name": tool, "arguments": arguments})).await
     };
+    let session = proxy::session(streams, policy, tell, ended);
+    tokio::pin!(session);
+    let mut left = None;
     let asked = tokio::select! {
         asked = asking => asked,
-        _ = proxy::session(streams, policy, tell, ended) => Err(PeerError::Ended { method: "tools/call".into() }),
+        ending = &mut session => {
+            left = Some(ending.left);
+            Err(PeerError::Ended { method: "tools/call".into() })
+        }
     };
+    // a server that is gone is heard of at its output first, and why a moment later
+    if left.is_none() && matches!(asked, Err(PeerError::Ended { .. } | PeerError::Io(_))) {
+        left = tokio::time::timeout(LAST_WORDS, session).await.ok().map(|ending| ending.left);
+    }
     super::run::report_denied(out, pin, &egress);
     let outcome = match asked {
         Ok(result) => Ok(Called::Result(result)),
@@ -116,7 +128,11 @@ async fn call(
         )),
         Err(error) => {
             let what = format!("{} failed during the call", pin.name());
-            Err(start::failed(pin, what, error, &words).await)
+            let how = match left {
+                Some(Left::Server(end)) => format!("it ended: {}", end.how),
+                _ => error.to_string(),
+            };
+            Err(start::failed(pin, what, how, &words).await)
         }
     };
     cage.end().await?;

@@ -153,8 +153,14 @@ impl Host {
 
 /// The certificates this host trusts: what Node or OpenSSL are told of, else the system's.
 fn roots() -> Result<Option<Vec<u8>>, Failure> {
-    for name in ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"] {
-        let Some(path) = std::env::var_os(name).filter(|path| !path.is_empty()) else { continue };
+    let mut roots = Vec::new();
+    let set = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty());
+    if set("SSL_CERT_FILE").is_none() {
+        roots.extend(SYSTEM_ROOTS.iter().find_map(|path| std::fs::read(path).ok()).unwrap_or_default());
+    }
+    // the one stands in for the system's, the other comes on top of it
+    for name in ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] {
+        let Some(path) = set(name) else { continue };
         let unreadable = |error: std::io::Error| {
             Failure::new(
                 Code::Usage,
@@ -163,9 +169,12 @@ fn roots() -> Result<Option<Vec<u8>>, Failure> {
                 format!("correct or unset {name}"),
             )
         };
-        return std::fs::read(&path).map(Some).map_err(unreadable);
+        let more = std::fs::read(&path).map_err(unreadable)?;
+        if more != roots {
+            roots.extend(more);
+        }
     }
-    Ok(SYSTEM_ROOTS.iter().find_map(|path| std::fs::read(path).ok()))
+    Ok((!roots.is_empty()).then_some(roots))
 }
 
 /// The time zone by name. Source: the forms of `/etc/localtime` and TZ in tzset(3).

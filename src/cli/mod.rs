@@ -139,6 +139,15 @@ async fn execute(command: Command, out: &Out) -> Result<ExitCode, Failure> {
 
 /// Help and version are answers; everything else is a usage error, in clap's own words.
 fn not_parsed(error: &clap::Error) -> ExitCode {
+    // a script that asked for JSON gets its errors so, these too
+    if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
+        let text = error.to_string();
+        let why = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
+        let failure =
+            Failure::new(Code::Usage, "the command line is not understood", why, "see `pinfold --help`");
+        Out::new(true, false, false, Colour::Never).failure(&failure);
+        return ExitCode::from(Code::Usage.exit());
+    }
     // clap writes to the right stream by itself; a reader that left is no failure
     let _ = error.print();
     if error.use_stderr() { ExitCode::from(Code::Usage.exit()) } else { ExitCode::SUCCESS }

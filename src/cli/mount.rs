@@ -176,7 +176,7 @@ async fn try_and_pin(host: &Host, out: &Out, pin: &Pin, image: &Image) -> Result
     let mut surveys = Vec::new();
     let mut pin = pin.clone();
     match Given::from_environment(pin.plan()) {
-        // without its credentials most servers end at once: then the first start that has them shows the surface
+        // without its credentials most servers end at once: the pin then says nothing of what it shows
         Err(missing @ NotGiven::Missing { .. }) => {
             out.note(format!("not tried: {missing}, which `pinfold run {}` will need", pin.name()));
         }
@@ -273,7 +273,7 @@ fn report(out: &Out, pin: &Pin, surveys: &[Survey]) {
             "name": pin.name(),
             "digest": pin.plan().digest(),
             "mounted": "now",
-            "tools": of(Kind::Tool).count(),
+            "tools": (!surveys.is_empty()).then(|| of(Kind::Tool).count()),
             "refused": refused,
             "client": {"mcpServers": {pin.name().as_str(): entry}},
         }));

@@ -128,7 +128,11 @@ impl Npm {
         progress: &dyn Progress,
     ) -> Result<Image, InstallError> {
         let egress = Arc::new(Egress::registries(self.resolver.clone(), &self.registries)?);
-        progress.step(&format!("installing {} packages, scripts off", pin.lock().entries().len()));
+        let count = match pin.lock().entries().len() {
+            1 => "the package".to_owned(),
+            many => format!("{many} packages"),
+        };
+        progress.step(&format!("installing {count}, scripts off"));
         let cage = self.open(Profile::install(), Arc::clone(&egress)).await?;
         let installed = async {
             cage.put(&format!("{SERVER_DIR}/package.json"), 0o644, pin.lock().manifest()).await?;
