@@ -18,6 +18,9 @@ use crate::{engine, tests};
 
 tests![
     twenty_kills_at_random_moments_leave_no_cage,
+    kills_in_the_middle_of_a_mount_leave_nothing,
+    two_sessions_of_one_server_are_two_cages,
+    a_server_with_a_session_is_not_unmounted_under_it,
     the_end_of_its_input_ends_a_server_that_listens_for_it,
     the_end_of_its_input_ends_a_server_that_is_deaf,
     sigterm_sigint_and_sighup_end_the_launcher_and_its_cage,
@@ -99,6 +102,65 @@ fn twenty_kills_at_random_moments_leave_no_cage() {
     assert!(left.is_empty(), "after the next command, killed at {moments:?}: {left:?}");
     let launches = std::fs::read_dir(home.file("state/launches")).unwrap().count();
     assert_eq!(launches, 0, "files of launches that are over");
+}
+
+fn kills_in_the_middle_of_a_mount_leave_nothing() {
+    let home = Home::new();
+    let package = Package::least("cut-short");
+    let spec = package.tarball();
+    let digest = home.run(["--json", "show", &spec]).ended(0).json()["digest"].as_str().unwrap().to_owned();
+    let state = home.state().unwrap();
+    let words = ["--json", "mount", &spec, "--consent", &digest];
+    let begun = Instant::now();
+    home.run(words).ended(0);
+    let whole = begun.elapsed();
+    home.run(["unmount", "cut-short"]).ended(0);
+    for kill in 0..6_u32 {
+        let moment = whole / 6 * kill + (whole / 6).mul_f64(rand::random());
+        let mut command = home.command(words);
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(moment);
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    within(seconds(10), "no cage of a killed mount runs", || {
+        engine::running(&state).is_empty().then_some(())
+    });
+    // the next command sweeps; that mount finds nothing of the others in its way, and takes everything with it again
+    home.run(words).ended(0);
+    assert_eq!(home.run(["call", "cut-short", "hello"]).ended(0).stdout.trim(), "hello");
+    home.run(["unmount", "cut-short"]).ended(0);
+    let left = engine::containers(&state);
+    assert!(left.is_empty(), "{left:?}");
+    for tree in home.installed() {
+        assert_eq!(engine::sealed(&tree), Vec::<String>::new(), "an image is left behind");
+    }
+}
+
+fn two_sessions_of_one_server_are_two_cages() {
+    let server = mounted::probe();
+    let (mut one, mut other) = (server.session(), server.session());
+    let ((first, launch), (second, _)) = (cage_of(&server, &one), cage_of(&server, &other));
+    assert_ne!(first, second);
+    assert_eq!(one.text("echo", json!({"text": "one"})), "echo: one");
+    assert_eq!(other.text("echo", json!({"text": "two"})), "echo: two");
+    let (code, stderr) = one.finish();
+    assert_eq!(code, Some(0), "{stderr}");
+    nothing_left(&server, &launch);
+    assert_eq!(other.text("echo", json!({"text": "still"})), "echo: still");
+}
+
+fn a_server_with_a_session_is_not_unmounted_under_it() {
+    let home = Home::new();
+    let package = Package::probe();
+    let server = mounted::mount(&home, &package.spec(), &[]);
+    let (mut session, _) = Session::handshake(home.command(["run", &server.name]), json!({}));
+    home.run(["--json", "unmount", &server.name]).failed(1, "other");
+    assert_eq!(session.text("echo", json!({"text": "on"})), "echo: on");
+    session.finish();
+    home.run(["--json", "unmount", &server.name]).ended(0);
+    assert_eq!(engine::sealed(&server.tree), Vec::<String>::new(), "an image without a pin");
 }
 
 fn the_end_of_its_input_ends_a_server_that_listens_for_it() {

@@ -31,6 +31,7 @@ tests![
     a_package_that_wants_install_scripts_is_named_and_none_is_run,
     two_mounts_of_one_name_at_once_are_one_mount,
     two_packages_of_one_name_at_once_do_not_mix,
+    a_call_whose_result_is_an_error_is_exit_1,
     a_usage_error_is_exit_2,
 ];
 
@@ -329,6 +330,17 @@ fn two_packages_of_one_name_at_once_do_not_mix() {
         assert_eq!(engine::sealed(&tree), Vec::<String>::new(), "an image is left behind");
     }
     nothing_of(&home);
+}
+
+fn a_call_whose_result_is_an_error_is_exit_1() {
+    let server = mounted::probe();
+    let ran = server
+        .home()
+        .run(["--json", "call", &server.name, "fill", r#"{"directory":"/nonexistent"}"#])
+        .ended(1);
+    let result = ran.json();
+    assert!(result["isError"] == true && result.to_string().contains("ENOENT"), "{ran}");
+    server.home().run(["--json", "call", &server.name, "no-such-tool"]).failed(1, "call-failed");
 }
 
 fn a_usage_error_is_exit_2() {

@@ -19,6 +19,8 @@ tests![
     temporary_files_end_at_the_size_of_their_place,
     processor_time_is_shared_out_as_planned,
     a_mebibyte_comes_through_whole,
+    a_client_that_does_not_read_stops_the_server_and_nothing_grows,
+    an_answer_beyond_the_bound_is_an_error_and_the_session_lives,
 ];
 
 fn small() -> Server {
@@ -91,4 +93,30 @@ fn a_mebibyte_comes_through_whole() {
     assert_eq!(text.len(), 1 << 20);
     let (code, stderr) = session.finish();
     assert_eq!(code, Some(0), "{stderr}");
+}
+
+fn a_client_that_does_not_read_stops_the_server_and_nothing_grows() {
+    let mut session = mounted::probe().session();
+    let before = session.memory();
+    let ids: Vec<u64> = (0..64)
+        .map(|_| session.ask("tools/call", json!({"name": "big", "arguments": {"bytes": 1 << 20}})))
+        .collect();
+    // the last of them is answered after all the others, and the server goes on only as its answers are read
+    let mut last = 0;
+    for id in ids {
+        last = session.answer_line(id).len();
+    }
+    assert!(last > 1 << 20);
+    let grown = session.memory() - before;
+    assert!(grown < 16 << 10, "the launcher grew by {grown} KiB while 64 MiB waited for their reader");
+}
+
+fn an_answer_beyond_the_bound_is_an_error_and_the_session_lives() {
+    let mut session = mounted::probe().session();
+    let error = session.refused("tools/call", json!({"name": "big", "arguments": {"bytes": 17 << 20}}));
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("16 MiB")), "{error}");
+    let text = "x".repeat(17 << 20);
+    let error = session.refused("tools/call", json!({"name": "echo", "arguments": {"text": text}}));
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("16 MiB")), "{error}");
+    assert_eq!(session.text("echo", json!({"text": "on"})), "echo: on");
 }

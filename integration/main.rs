@@ -72,7 +72,8 @@ fn main() -> ExitCode {
     if arguments.list {
         libtest_mimic::run(&arguments, tests).exit();
     }
-    mounted::prepare();
+    // before tests that need it run side by side
+    pinfold::make_runtime();
     // what a test has to say is told at the end; where it failed, only here
     std::panic::set_hook(Box::new(|panic| {
         if let Some(place) = panic.location() {

@@ -11,7 +11,7 @@ use std::sync::{LazyLock, Mutex};
 use serde_json::Value;
 
 use crate::engine;
-use crate::package::Package;
+use crate::package::{self, Package};
 use crate::pinfold::{HOMES, Home};
 use crate::session::Session;
 
@@ -109,15 +109,6 @@ impl Server {
     }
 }
 
-/// Makes sure that the runtime image is there before tests that need it run side by side.
-pub fn prepare() {
-    let home = Home::new();
-    let listed = home.run(["--json", "images", "list"]).ended(0).json();
-    if !listed["images"].as_array().unwrap().iter().any(|image| image["kind"] == "runtime") {
-        home.run(["images", "build", "node"]).ended(0);
-    }
-}
-
 /// Unmounts what was mounted, and says what is left in the engine all the same.
 pub fn clean_up() -> Vec<String> {
     let mut left = Vec::new();
@@ -132,11 +123,11 @@ pub fn clean_up() -> Vec<String> {
     for server in mounted.values().filter(|server| engine::sealed(&server.tree).contains(&server.image)) {
         left.push(format!("the image {} of {}", server.image, server.name));
     }
+    package::clean_up();
     let mut homes = std::mem::take(&mut *HOMES.lock().unwrap());
     if !mounted.is_empty() {
         homes.extend(SHARED.state());
         let _ = std::fs::remove_dir_all(SHARED.path());
-        let _ = std::fs::remove_dir_all(PROBE.path());
     }
     for home in homes {
         let containers = engine::containers(&home);

@@ -3,6 +3,7 @@
 //! Messages, whole and alone: what else the server writes to its output is kept from the client and told on standard
 //! error, made safe to draw.
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::mounted;
@@ -14,6 +15,7 @@ tests![
     banners_and_log_lines_never_reach_the_client,
     what_was_left_out_is_told_on_standard_error,
     standard_error_is_passed_on_and_cannot_repaint_the_terminal,
+    a_client_that_never_reads_standard_error_is_served_and_can_end_the_session,
     a_line_that_is_no_message_from_the_client_is_answered_and_the_session_lives,
     a_duplicate_key_from_the_client_is_refused,
     an_answer_to_nothing_is_dropped,
@@ -57,6 +59,22 @@ fn standard_error_is_passed_on_and_cannot_repaint_the_terminal() {
     let (_, stderr) = session.finish();
     assert!(stderr.contains("before") && stderr.contains("after"), "{stderr:?}");
     assert!(stderr.chars().all(|c| c == '\n' || !(c.is_control() || c == '\u{202e}')), "{stderr:?}");
+}
+
+fn a_client_that_never_reads_standard_error_is_served_and_can_end_the_session() {
+    let server = mounted::probe();
+    for tool in ["say", "noise"] {
+        let mut session = Session::start_unheard(server.command());
+        session.request("initialize", crate::session::initialize(json!({})));
+        session.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        // several times what a pipe holds
+        for _ in 0..100 {
+            session.text(tool, json!({"text": "x".repeat(4000)}));
+        }
+        assert_eq!(session.text("echo", json!({"text": "on"})), "echo: on");
+        session.signal(Signal::TERM);
+        assert_eq!(session.ended(seconds(15)).code(), Some(143), "{tool}");
+    }
 }
 
 fn a_line_that_is_no_message_from_the_client_is_answered_and_the_session_lives() {

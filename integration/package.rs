@@ -22,6 +22,15 @@ pub struct Package {
     directory: TempDir,
 }
 
+/// Where all packages are. A package that lives as long as this program is not dropped at its end.
+static ALL: LazyLock<TempDir> =
+    LazyLock::new(|| tempfile::Builder::new().prefix("pinfold-packages-").tempdir().unwrap());
+
+/// Removes every package there was.
+pub fn clean_up() {
+    let _ = fs::remove_dir_all(ALL.path());
+}
+
 /// The probe's own program. Static, so that it needs nothing of the image it runs in.
 static NATIVE: LazyLock<PathBuf> = LazyLock::new(|| {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("probe-native");
@@ -59,7 +68,7 @@ impl Package {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         manifest["version"] = format!("1.0.0-t{}.{number}", std::process::id()).into();
-        let directory = tempfile::Builder::new().prefix("pinfold-package-").tempdir().unwrap();
+        let directory = tempfile::Builder::new().prefix("package-").tempdir_in(ALL.path()).unwrap();
         fs::write(directory.path().join("package.json"), manifest.to_string()).unwrap();
         Self { directory }
     }

@@ -42,15 +42,27 @@ pub struct Ran {
     pub stderr: String,
 }
 
+/// The home that is kept from one run of these tests to the next, as `scripts/test` keeps it: the runtime image is
+/// that one's.
+fn kept() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-home")
+}
+
+/// Makes the runtime image, unless it is there.
+pub fn make_runtime() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pinfold"));
+    command.args(["images", "build", "node"]).env("PINFOLD_HOME", kept());
+    run(command).ended(0);
+}
+
 impl Home {
     /// A new one.
     pub fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("pinfold-test-").tempdir().unwrap();
         let home = Self { directory };
-        // images count only for the state directory whose key stamped them: with the key of the home that
-        // `scripts/test` made the runtime image in, every test has it without making its own
-        let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-home/state/seal.key");
-        let key = std::fs::read(&made).expect("scripts/test makes the runtime image before these tests");
+        // images count only for the state directory whose key stamped them: with the key of the home that the
+        // runtime image was made in, every test has it without making its own
+        let key = std::fs::read(kept().join("state/seal.key")).unwrap();
         let state = home.file("state");
         DirBuilder::new().mode(0o700).create(&state).unwrap();
         let mut file =

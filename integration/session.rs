@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,10 +31,20 @@ pub struct Session {
 
 impl Session {
     /// Starts a server; nothing is said yet.
-    pub fn start(mut command: Command) -> Self {
+    pub fn start(command: Command) -> Self {
+        Self::begin(command, true)
+    }
+
+    /// Starts a server whose standard error nobody reads, though it is open.
+    pub fn start_unheard(command: Command) -> Self {
+        Self::begin(command, false)
+    }
+
+    fn begin(mut command: Command, heard: bool) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let (send, lines) = channel();
+        // what is not asked for is not read: a client that is busy fills its pipe
+        let (send, lines) = sync_channel(1);
         let stdout = BufReader::new(child.stdout.take().unwrap());
         thread::spawn(move || {
             for line in stdout.split(b'\n') {
@@ -45,13 +55,15 @@ impl Session {
             }
         });
         let stderr = Arc::new(Mutex::new(String::new()));
-        let (heard, mut said) = (Arc::clone(&stderr), child.stderr.take().unwrap());
-        thread::spawn(move || {
-            let mut piece = [0; 4096];
-            while let Ok(read @ 1..) = said.read(&mut piece) {
-                heard.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..read]));
-            }
-        });
+        if heard {
+            let (stderr, mut said) = (Arc::clone(&stderr), child.stderr.take().unwrap());
+            thread::spawn(move || {
+                let mut piece = [0; 4096];
+                while let Ok(read @ 1..) = said.read(&mut piece) {
+                    stderr.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..read]));
+                }
+            });
+        }
         let input = child.stdin.take();
         Self { child, input, lines, stderr, issued: 0, context: None }
     }
@@ -195,6 +207,13 @@ impl Session {
     /// What came on standard error so far.
     pub fn stderr(&self) -> String {
         self.stderr.lock().unwrap().clone()
+    }
+
+    /// The most memory it had at once, in KiB.
+    pub fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     /// The launcher's or server's process id.

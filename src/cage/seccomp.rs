@@ -275,6 +275,23 @@ mod tests {
     }
 
     #[test]
+    fn every_socket_is_held_to_its_family_its_type_and_its_protocol() {
+        let profile = oci();
+        let rows: Vec<&Value> = profile["syscalls"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|row| row["names"] == json!(["socket"]))
+            .collect();
+        assert_eq!(rows.len(), SOCKETS.iter().map(|socket| socket.protocols.len()).sum::<usize>());
+        for row in rows {
+            let indices: Vec<&Value> =
+                row["args"].as_array().unwrap().iter().map(|arg| &arg["index"]).collect();
+            assert_eq!(indices, [0, 1, 2], "{row}");
+        }
+    }
+
+    #[test]
     fn calls_that_break_out_are_in_no_family() {
         let never = [
             "add_key",

@@ -13,6 +13,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::termios::tcgetwinsize;
 use serde_json::{Value, json};
 
@@ -23,6 +25,12 @@ use crate::text::Shown;
 
 /// Columns where the terminal does not say, or there is none.
 const USUAL_WIDTH: usize = 80;
+
+/// What a pipe with room takes at once: POSIX, `<limits.h>`, and pipe(7) on Linux.
+const PIPE_BUF: usize = 4096;
+
+/// How long a reader of standard error may leave it full before it counts as not reading.
+const FULL: Duration = Duration::from_secs(1);
 
 /// When to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -151,8 +159,8 @@ impl Out {
     fn say(&self, text: &str) {
         let spinner = self.spinner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match spinner.as_ref() {
-            Some(spinner) => spinner.suspend(|| write(io::stderr(), text)),
-            None => write(io::stderr(), text),
+            Some(spinner) => spinner.suspend(|| complain(text)),
+            None => complain(text),
         }
     }
 }
@@ -164,7 +172,7 @@ impl Progress for Out {
         }
         let what = Shown::new(what);
         if !io::stderr().is_terminal() {
-            return write(io::stderr(), &format!("  {what} …\n"));
+            return complain(&format!("  {what} …\n"));
         }
         let mut spinner = self.spinner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let bar = spinner.get_or_insert_with(|| {
@@ -186,10 +194,31 @@ pub fn counted(number: usize, thing: &str) -> String {
 
 /// A line of a server's standard error, for its client's log. Free-standing, since the ear outlives any borrow.
 pub fn server_line(line: &Shown) {
-    write(io::stderr(), &format!("{line}\n"));
+    complain(&format!("{line}\n"));
 }
 
-/// Writes all of it or gives up: a reader that left, or a full pipe that must not block, is no reason to fail.
+/// Writes to standard error, as long as somebody reads it.
+///
+/// A client may never read its server's standard error. Once the pipe is full a write would wait for ever, and a
+/// server that talks enough could bring that about: it would hold a thread of ours, then the answer to a SIGTERM.
+fn complain(text: &str) {
+    /// Held while writing: two writers that both saw room would not both have it.
+    static NOBODY_READS: Mutex<bool> = Mutex::new(false);
+    let mut nobody_reads = NOBODY_READS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let stderr = io::stderr();
+    for piece in text.as_bytes().chunks(PIPE_BUF) {
+        // a reader that is there and busy is waited for; one that left it full once has to come back first
+        let patience = if *nobody_reads { Duration::ZERO } else { FULL };
+        let patience = Timespec { tv_sec: patience.as_secs().cast_signed(), tv_nsec: 0 };
+        let room = retry_on_intr(|| poll(&mut [PollFd::new(&stderr, PollFlags::OUT)], Some(&patience)));
+        *nobody_reads = room == Ok(0);
+        if *nobody_reads || retry_on_intr(|| rustix::io::write(&stderr, piece)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Writes all of it or gives up: a reader that left is no reason to fail.
 fn write(mut stream: impl Write, text: &str) {
     let _ = stream.write_all(text.as_bytes());
     let _ = stream.flush();
