@@ -349,6 +349,13 @@ fn nothing_of_pid_1_can_be_read_traced_or_ended() {
         "write oom_score_adj",
         "write clear_refs",
         "ptrace",
+        "setpriority",
+        "setpriority of every process of the user",
+        "ioprio_set",
+        "sched_setaffinity",
+        "sched_setparam",
+        "sched_setscheduler",
+        "prlimit64",
     ] {
         let seen = first[what].as_str().unwrap_or("not tried");
         rows.see(what, ["EACCES", "EPERM"].contains(&seen), seen);

@@ -97,8 +97,8 @@ impl Image {
             let tree = image.labels.get(label::TREE).and_then(|tree| tree.parse().ok());
             let kept = tree.is_some_and(|tree| keep.contains(&tree));
             let busy = image.labels.get(label::LAUNCH).is_some_and(|launch| alive(launch));
-            if !kept && !busy {
-                engine.remove_image(&image.id).await?;
+            // one that a cage still runs on is refused by the engine, and goes the next time
+            if !kept && !busy && engine.remove_image(&image.id).await.is_ok() {
                 pruned += 1;
             }
         }
