@@ -280,6 +280,8 @@ fn a_cage_that_somebody_else_kills_is_an_end_too() {
     let mut session = server.session();
     let (id, launch) = cage_of(&server, &session);
     let waiting = session.ask("tools/call", json!({"name": "wait", "arguments": {"ms": 60_000}}));
+    // what is said after it was answered, so it is under way
+    assert_eq!(session.text("echo", json!({"text": "up"})), "echo: up");
     engine::kill(&id);
     let answer = session.answer(waiting);
     assert!(answer["error"]["message"].is_string(), "{answer}");

@@ -221,6 +221,8 @@ fn an_engine_that_stops_in_the_middle_of_a_session_ends_it_with_an_error() {
     assert_eq!(session.text("echo", json!({"text": "up"})), "echo: up");
     let launch = server.home().launch_of(session.id()).unwrap();
     let waiting = session.ask("tools/call", json!({"name": "wait", "arguments": {"ms": 60_000}}));
+    // what is said after it was answered, so it is under way
+    assert_eq!(session.text("echo", json!({"text": "still up"})), "echo: still up");
     between.cut();
     let answer = session.answer(waiting);
     assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("probe")), "{answer}");
