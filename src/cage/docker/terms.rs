@@ -48,7 +48,7 @@ pub(super) fn host_config(profile: &Profile) -> HostConfig {
         }]),
         ipc_mode: Some("none".into()),
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
-        log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
+        log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: Some(HashMap::new()) }),
         // an install cage is still needed when its programs have ended: it is sealed, then removed
         auto_remove: Some(!profile.writable_root()),
         masked_paths: Some(MASKED.iter().map(ToString::to_string).collect()),
