@@ -125,10 +125,8 @@ pub fn clean_up() -> Vec<String> {
     }
     package::clean_up();
     let mut homes = std::mem::take(&mut *HOMES.lock().unwrap());
-    if !mounted.is_empty() {
-        homes.extend(SHARED.state());
-        let _ = std::fs::remove_dir_all(SHARED.path());
-    }
+    homes.extend(SHARED.state());
+    let _ = std::fs::remove_dir_all(SHARED.path());
     for home in homes {
         let containers = engine::containers(&home);
         left.extend(
