@@ -22,6 +22,8 @@ use crate::state::{Audit, AuditEvent};
 
 /// How long a server may take to answer its client's opener.
 const OPENER: Duration = Duration::from_secs(60);
+/// How long a session goes on after its client left.
+pub const ENDING: Duration = Duration::from_secs(6);
 /// Events that wait to be told; more are counted only.
 const EVENTS: usize = 256;
 
@@ -74,6 +76,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
         sampling: false,
         elicitation: false,
         opener_timeout: OPENER,
+        ending: ENDING,
         gatekeeper: Arc::new(ScreenOnly),
     };
     let ended = {
@@ -83,7 +86,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
             ServerEnd { how, last_words: words.lines().await }
         }
     };
-    let session = proxy::session(streams, policy, tell, ended);
+    let session = proxy::session(streams, policy, tell, ended, stdio::input_gone());
     let narrate = async {
         while let Some(event) = told_of.recv().await {
             narrate(out, &host, &pin, &event);
