@@ -91,6 +91,7 @@ async fn call(
         sampling: false,
         elicitation: false,
         opener_timeout: PATIENCE,
+        ending: super::run::ENDING,
         gatekeeper: Arc::new(ScreenOnly),
     };
     let (tell, _told) = mpsc::channel(1);
@@ -102,7 +103,7 @@ async fn call(
         let (mut peer, _) = Peer::open(reader, writer, era, era.narrowest(), PATIENCE).await?;
         peer.request("tools/call", json!({"name": tool, "arguments": arguments})).await
     };
-    let session = proxy::session(streams, policy, tell, ended);
+    let session = proxy::session(streams, policy, tell, ended, std::future::pending());
     tokio::pin!(session);
     let mut left = None;
     let asked = tokio::select! {

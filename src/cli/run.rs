@@ -22,8 +22,13 @@ use crate::state::{Audit, AuditEvent};
 
 /// How long a server may take to answer its client's opener.
 const OPENER: Duration = Duration::from_secs(60);
+<<<<<<< HEAD
 /// Names out of reach that are told one by one; a server can make up as many as it likes.
 const DENIED_TOLD: usize = 10;
+=======
+/// How long a session goes on after its client left.
+pub const ENDING: Duration = Duration::from_secs(6);
+>>>>>>> fixp
 /// Events that wait to be told; more are counted only.
 const EVENTS: usize = 256;
 
@@ -76,6 +81,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
         sampling: false,
         elicitation: false,
         opener_timeout: OPENER,
+        ending: ENDING,
         gatekeeper: Arc::new(ScreenOnly),
     };
     let ended = {
@@ -85,7 +91,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
             ServerEnd { how, last_words: words.lines().await }
         }
     };
-    let session = proxy::session(streams, policy, tell, ended);
+    let session = proxy::session(streams, policy, tell, ended, stdio::input_gone());
     let narrate = async {
         while let Some(event) = told_of.recv().await {
             narrate(out, &host, &pin, &event);

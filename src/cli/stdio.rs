@@ -8,7 +8,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 
 use rustix::fs::{FileType, fstat};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, AsyncWrite, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
@@ -23,6 +24,31 @@ pub fn input() -> Pin<Box<dyn AsyncRead + Send>> {
         }
     };
     quick().unwrap_or_else(|_| Box::pin(tokio::io::stdin()))
+}
+
+/// Resolves when nobody can write to standard input any more, even if not all that was written has been read. Never
+/// for a file or a terminal.
+#[expect(
+    deprecated,
+    reason = "sound for an owned descriptor; what replaces it is unsafe, which this crate forbids"
+)]
+pub async fn input_gone() {
+    let watched = || -> io::Result<AsyncFd<OwnedFd>> {
+        let fd = io::stdin().as_fd().try_clone_to_owned()?;
+        match kind(&fd)? {
+            FileType::Fifo | FileType::Socket => AsyncFd::with_interest(fd, Interest::READABLE),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    };
+    let Ok(watched) = watched() else { return std::future::pending().await };
+    loop {
+        let Ok(mut ready) = watched.readable().await else { return std::future::pending().await };
+        if ready.ready().is_read_closed() {
+            return;
+        }
+        // Woken again by what arrives next, the end included.
+        ready.clear_ready();
+    }
 }
 
 /// Standard output.

@@ -4,9 +4,12 @@
 //! a verdict needs all of it, so its length is bounded here, before it is kept; the rest of an over-long line is
 //! read and forgotten. Tolerated: `\r\n`, and a last line without its newline.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader, ReadBuf};
 
 /// The longest line kept, in bytes, its newline not counted: 16 MiB.
 pub const LIMIT: usize = 16 * 1024 * 1024;
@@ -16,6 +19,9 @@ pub(super) const END: usize = 512;
 
 /// What a long line's buffer may keep once the line is done with.
 const KEPT: usize = 2 * 1024 * 1024;
+
+/// How much is read ahead of the line in hand, to find out whether more follows.
+const AHEAD: usize = 64 * 1024;
 
 /// One line as it was read.
 #[derive(Debug)]
@@ -34,7 +40,7 @@ pub enum Line<'a> {
 /// Reads lines of at most [`LIMIT`] bytes.
 #[derive(Debug)]
 pub struct Lines<R> {
-    reader: BufReader<R>,
+    reader: BufReader<Ahead<R>>,
     line: Vec<u8>,
     tail: Vec<u8>,
     limit: usize,
@@ -48,7 +54,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
     pub(super) fn with_limit(reader: R, limit: usize) -> Self {
         Self {
-            reader: BufReader::with_capacity(64 * 1024, reader),
+            reader: BufReader::with_capacity(64 * 1024, Ahead::new(reader)),
             line: Vec::new(),
             tail: Vec::new(),
             limit,
@@ -57,6 +63,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
     /// The next line; `None` at the end of the stream. Not safe to cancel: a line read in part is lost.
     pub async fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        Ok(self.next_and_ahead().await?.map(|(line, _)| line))
+    }
+
+    /// The next line as [`Self::next`] gives it, and what comes after it on the stream.
+    pub(super) async fn next_and_ahead(&mut self) -> io::Result<Option<(Line<'_>, &mut Ahead<R>)>> {
         self.line.clear();
         if self.line.capacity() > KEPT {
             self.line.shrink_to(KEPT);
@@ -75,7 +86,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             }
         }
         if self.line.len() <= self.limit {
-            return Ok(Some(Line::Whole(&mut self.line)));
+            return Ok(Some((Line::Whole(&mut self.line), self.reader.get_mut())));
         }
         self.tail.clear();
         self.tail.extend_from_slice(&self.line[self.line.len().saturating_sub(END)..]);
@@ -83,7 +94,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         if !ended {
             self.forget_the_rest().await?;
         }
-        Ok(Some(Line::TooLong { head: &self.line, tail: &self.tail }))
+        let line = Line::TooLong { head: &self.line, tail: &self.tail };
+        Ok(Some((line, self.reader.get_mut())))
+    }
+
+    /// What comes next on the stream.
+    pub(super) fn ahead(&mut self) -> &mut Ahead<R> {
+        self.reader.get_mut()
     }
 
     async fn forget_the_rest(&mut self) -> io::Result<()> {
@@ -104,6 +121,71 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 return Ok(());
             }
         }
+    }
+}
+
+/// A stream that can be asked whether it has ended while nobody takes what it holds.
+#[derive(Debug)]
+pub(super) struct Ahead<R> {
+    from: R,
+    /// Read already: at most [`AHEAD`] bytes, taken up to `taken`.
+    kept: Vec<u8>,
+    taken: usize,
+    /// The stream ended, or failed, after what is kept.
+    ended: bool,
+}
+
+impl<R: AsyncRead + Unpin> Ahead<R> {
+    fn new(from: R) -> Self {
+        Self { from, kept: Vec::new(), taken: 0, ended: false }
+    }
+
+    /// Resolves when the stream has ended. Safe to cancel; once as much is waiting as may be kept, it never resolves.
+    pub async fn ended(&mut self) {
+        poll_fn(|context| self.poll_ended(context)).await
+    }
+
+    fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if self.ended {
+                return Poll::Ready(());
+            }
+            if self.kept.len() >= AHEAD {
+                return Poll::Pending;
+            }
+            let mut room = [0; 4096];
+            let most = room.len().min(AHEAD - self.kept.len());
+            let mut buffer = ReadBuf::new(&mut room[..most]);
+            match ready!(Pin::new(&mut self.from).poll_read(context, &mut buffer)) {
+                Ok(()) if !buffer.filled().is_empty() => self.kept.extend_from_slice(buffer.filled()),
+                // A read that fails is an end like any other.
+                _ => self.ended = true,
+            }
+        }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Ahead<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.taken < this.kept.len() {
+            let some = buffer.remaining().min(this.kept.len() - this.taken);
+            buffer.put_slice(&this.kept[this.taken..this.taken + some]);
+            this.taken += some;
+            if this.taken == this.kept.len() {
+                this.kept = Vec::new();
+                this.taken = 0;
+            }
+            return Poll::Ready(Ok(()));
+        }
+        if this.ended {
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut this.from).poll_read(context, buffer)
     }
 }
 
@@ -131,6 +213,23 @@ mod tests {
             [Ok("a".into()), Ok("b".into()), Ok("".into()), Ok("c".into())]
         );
         assert_eq!(read(b"", 10).await, []);
+    }
+
+    #[tokio::test]
+    async fn an_end_is_seen_ahead_and_what_came_before_it_is_still_read() {
+        let (mut writer, reader) = tokio::io::duplex(1024);
+        let mut lines = Lines::new(reader);
+        tokio::io::AsyncWriteExt::write_all(&mut writer, b"one\n").await.unwrap();
+        let (_, ahead) = lines.next_and_ahead().await.unwrap().unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut writer, b"two\nthree").await.unwrap();
+        drop(writer);
+        ahead.ended().await;
+        for text in ["two", "three"] {
+            assert!(
+                matches!(lines.next().await.unwrap(), Some(Line::Whole(line)) if line == text.as_bytes())
+            );
+        }
+        assert!(lines.next().await.unwrap().is_none());
     }
 
     #[tokio::test]

@@ -46,6 +46,9 @@ pub struct Policy {
     pub elicitation: bool,
     /// How long the server may take to answer the opener, and a look-up of ours. Calls have no limit.
     pub opener_timeout: Duration,
+    /// How long a session goes on after its client closed its end, whatever the server does. Half of it is for what
+    /// the client had still to say, so that the server hears of the end by that of its input in time to answer.
+    pub ending: Duration,
     /// Rules on what the client may see.
     pub gatekeeper: Arc<dyn Gatekeeper>,
 }
@@ -118,6 +121,9 @@ pub enum Dropped {
     /// It cannot be screened and nobody waits for it.
     #[error("it cannot be screened")]
     Unscreened,
+    /// An answer to the server, which does not read.
+    #[error("the server does not read its answers")]
+    Unread,
 }
 
 /// How often what happened; events are told sparingly, these are exact.
@@ -171,14 +177,16 @@ pub enum Left {
 /// Carries a session until a side leaves.
 ///
 /// `server_ended` says how the server ended, once it has; it must not resolve while the server runs. When the client
-/// closes its end, the server's input is closed and its answers are still delivered until the server's output ends
-/// or `server_ended` resolves: how long that may take is the caller's to decide. Events are offered to `events` and
+/// closes its end, the server's input is closed and its answers are still delivered until the server's output ends,
+/// `server_ended` resolves, or [`Policy::ending`] is over. That `client_gone` resolves means the same as the end of what
+/// the client says, for a caller that can tell before all of it is read; it may stay pending. Events are offered to `events` and
 /// lost when it is full. Not safe to cancel, but for ending the session.
 pub async fn session<CR, CW, SR, SW, E>(
     streams: Streams<CR, CW, SR, SW>,
     policy: Policy,
     events: mpsc::Sender<Event>,
     server_ended: impl Future<Output = E>,
+    client_gone: impl Future<Output = ()>,
 ) -> Ending
 where
     CR: AsyncRead + Unpin,
@@ -192,9 +200,12 @@ where
         let client = table.pump_client(Lines::new(streams.from_client));
         let server = table.pump_server(Lines::new(streams.from_server));
         let own = table.speak(&mut said);
-        tokio::pin!(client, server, own, server_ended);
+        let over = table.client_left_for(table.ending());
+        let broke = table.client_breaks();
+        tokio::pin!(client, server, own, over, broke, server_ended, client_gone);
 
         let mut client_left = false;
+        let mut gone = false;
         let mut end: Option<ServerEnd> = None;
         let mut last = tokio::time::Instant::now();
         let why = loop {
@@ -203,6 +214,12 @@ where
                 why = &mut server => break why,
                 () = &mut client, if !client_left => client_left = true,
                 () = &mut own => {}
+                () = &mut over => break Stopped::Reading,
+                () = &mut broke => break Stopped::Writing,
+                () = &mut client_gone, if !gone => {
+                    gone = true;
+                    table.client_leaves();
+                }
                 how = &mut server_ended, if end.is_none() => {
                     // What it wrote before it ended is still on its way.
                     end = Some(how.into());
@@ -213,7 +230,7 @@ where
         };
         match why {
             Stopped::Writing => Left::ClientBroke,
-            Stopped::Reading if client_left => Left::Client,
+            Stopped::Reading if client_left || table.has_client_left() => Left::Client,
             Stopped::Reading => {
                 if end.is_none() {
                     // How it ended is usually known a moment after its output closes.

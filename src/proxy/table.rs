@@ -3,22 +3,23 @@
 //! Two pumps, one a direction, each holding at most one line. There is no queue of their lines anywhere: a side
 //! that does not read stops its pump, and with it the other side, so nothing grows. What we say ourselves goes
 //! through two short bounded channels, since a pump that waited for the side it does not read from could wait for
-//! ever.
+//! ever. A client that leaves is noticed whatever its pump waits for, and from then on every wait has an end.
 //!
 //! Invariants: one writer at a time a direction, whole lines only; a flush after each line; nothing is sent that
 //! the [`Referee`] did not decide.
 
+use std::future::Future;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 
 use super::envelope::Broken;
-use super::lines::{Line, Lines};
+use super::lines::{Ahead, Line, Lines};
 use super::referee::{Moves, Referee};
-use super::session::{Ending, Event, LAST_WORDS, Left, Policy};
+use super::session::{Dropped, Ending, Event, LAST_WORDS, Left, Policy};
 
 /// Our own lines that may wait for a side to read.
 const OWN_LINES: usize = 64;
@@ -35,14 +36,7 @@ pub(super) enum Stopped {
 /// What is waiting to be said by us.
 pub(super) struct Said {
     to_client: mpsc::Receiver<Vec<u8>>,
-    to_server: mpsc::Receiver<Own>,
-}
-
-/// Something of our own to do towards the server.
-enum Own {
-    Line(Vec<u8>),
-    /// Decide the held calls whose verdict is there.
-    Release,
+    to_server: mpsc::Receiver<Vec<u8>>,
 }
 
 /// What the pumps share.
@@ -51,13 +45,21 @@ pub(super) struct Table<CW, SW> {
     client: Outlet<CW>,
     server: Outlet<SW>,
     say_client: mpsc::Sender<Vec<u8>>,
-    say_server: mpsc::Sender<Own>,
+    say_server: mpsc::Sender<Vec<u8>>,
+    /// Held calls may be decided.
+    release: Notify,
     /// A line of our own that was taken from its channel and not begun to be written.
     unsaid: Mutex<Option<Vec<u8>>>,
     /// The next deadline may be another.
     deadline: Notify,
     /// There may be room for another held call.
     room: Notify,
+    /// When the client was seen to have left.
+    client_left: watch::Sender<Option<tokio::time::Instant>>,
+    /// A line of our own could not be written to the client.
+    client_broke: Notify,
+    /// How long the session goes on after its client.
+    ending: Duration,
     events: mpsc::Sender<Event>,
     /// When the present second of events began, and how many were told in it.
     told: Mutex<(Instant, u32)>,
@@ -67,29 +69,52 @@ impl<CW: AsyncWrite + Unpin, SW: AsyncWrite + Unpin> Table<CW, SW> {
     pub fn new(policy: Policy, to_client: CW, to_server: SW, events: mpsc::Sender<Event>) -> (Self, Said) {
         let (say_client, said_client) = mpsc::channel(OWN_LINES);
         let (say_server, said_server) = mpsc::channel(OWN_LINES);
+        let ending = policy.ending;
         let table = Self {
             referee: Mutex::new(Referee::new(policy)),
             client: Outlet::new(to_client),
             server: Outlet::new(to_server),
             say_client,
             say_server,
+            release: Notify::new(),
             unsaid: Mutex::new(None),
             deadline: Notify::new(),
             room: Notify::new(),
+            client_left: watch::Sender::new(None),
+            client_broke: Notify::new(),
+            ending,
             events,
             told: Mutex::new((Instant::now(), 0)),
         };
         (table, Said { to_client: said_client, to_server: said_server })
     }
 
-    /// Carries what the client says, until it leaves and its last call is on its way.
-    pub async fn pump_client(&self, mut lines: Lines<impl AsyncRead + Unpin>) {
-        loop {
-            while self.with(|referee| referee.ledger.held_full()) {
-                self.room.notified().await;
+    /// Carries what the client says, until it leaves and its last call is on its way, or has had its time to be.
+    pub async fn pump_client(&self, lines: Lines<impl AsyncRead + Unpin>) {
+        tokio::select! {
+            () = self.carry(lines) => {
+                self.client_leaves();
+                let grace = tokio::time::timeout(self.ending / 2, self.server.close());
+                if grace.await.is_ok() {
+                    return;
+                }
             }
+            // The server does not take what it is given: it learns of the end by that of its input.
+            () = self.client_left_for(self.ending / 2) => {}
+        }
+        self.server.cut().await;
+    }
+
+    async fn carry(&self, mut lines: Lines<impl AsyncRead + Unpin>) {
+        loop {
+            let room = async {
+                while self.with(|referee| referee.ledger.held_full()) {
+                    self.room.notified().await;
+                }
+            };
+            self.watching(lines.ahead(), room).await;
             // A read that fails is an end like any other.
-            let Ok(Some(line)) = lines.next().await else { break };
+            let Ok(Some((line, ahead))) = lines.next_and_ahead().await else { break };
             let (moves, line) = match line {
                 Line::Whole(line) => (self.with(|referee| referee.client_says(line)), Some(line)),
                 Line::TooLong { head, tail } => {
@@ -97,29 +122,78 @@ impl<CW: AsyncWrite + Unpin, SW: AsyncWrite + Unpin> Table<CW, SW> {
                     (self.with(|referee| referee.client_broke(&broken)), None)
                 }
             };
-            if let (true, Some(line)) = (moves.pass, line) {
-                line.push(b'\n');
-                if self.server.write(line).await.is_err()
-                    && let Some(answer) = self.with(|referee| referee.unheard(line))
-                {
-                    self.answer_client(answer).await;
-                }
-            }
-            if let Some(line) = moves.to_server {
-                // If the server no longer reads, the look-up's deadline answers for it.
-                let _ = self.server.write(&line).await;
-            }
-            if let Some(line) = moves.to_client {
-                self.answer_client(line).await;
-            }
-            if moves.release {
-                self.tell_server(Own::Release).await;
-            }
+            self.watching(ahead, self.follow(moves, line)).await;
         }
+        self.client_leaves();
         while self.with(|referee| referee.ledger.holds_any()) {
             self.room.notified().await;
         }
-        self.server.close().await;
+    }
+
+    /// Does what follows from a line of the client's.
+    async fn follow(&self, moves: Moves, line: Option<&mut Vec<u8>>) {
+        if let (true, Some(line)) = (moves.pass, line) {
+            line.push(b'\n');
+            if self.server.write(line).await.is_err()
+                && let Some(answer) = self.with(|referee| referee.unheard(line))
+            {
+                self.answer_client(answer).await;
+            }
+        }
+        if let Some(line) = moves.to_server {
+            // If the server no longer reads, the look-up's deadline answers for it.
+            let _ = self.server.write(&line).await;
+        }
+        if let Some(line) = moves.to_client {
+            self.answer_client(line).await;
+        }
+        if moves.release {
+            self.release.notify_one();
+        }
+    }
+
+    /// Does `work`, and meanwhile notices whether the client leaves.
+    async fn watching(&self, ahead: &mut Ahead<impl AsyncRead + Unpin>, work: impl Future<Output = ()>) {
+        tokio::pin!(work);
+        tokio::select! {
+            biased;
+            () = &mut work => return,
+            () = ahead.ended() => self.client_leaves(),
+        }
+        work.await;
+    }
+
+    /// The client closed its end. Only the first time counts.
+    pub fn client_leaves(&self) {
+        self.client_left.send_if_modified(|left| {
+            let news = left.is_none();
+            left.get_or_insert_with(tokio::time::Instant::now);
+            news
+        });
+    }
+
+    pub fn has_client_left(&self) -> bool {
+        self.client_left.borrow().is_some()
+    }
+
+    /// How long the session goes on after its client.
+    pub fn ending(&self) -> Duration {
+        self.ending
+    }
+
+    /// Resolves once the client has been gone for `time`.
+    pub async fn client_left_for(&self, time: Duration) {
+        let mut left = self.client_left.subscribe();
+        // The sender is ours, so it is there.
+        let since = left.wait_for(Option::is_some).await.ok().and_then(|since| *since);
+        if let Some(since) = since {
+            tokio::time::sleep_until(since + time).await;
+        }
+    }
+
+    /// Resolves when a line of our own could not be written to the client.
+    pub async fn client_breaks(&self) {
+        self.client_broke.notified().await;
     }
 
     /// Carries what the server says, until one of the two is gone.
@@ -145,10 +219,10 @@ impl<CW: AsyncWrite + Unpin, SW: AsyncWrite + Unpin> Table<CW, SW> {
                 return Stopped::Writing;
             }
             if let Some(line) = moves.to_server {
-                self.tell_server(Own::Line(line)).await;
+                self.tell_server(line);
             }
             if moves.release {
-                self.tell_server(Own::Release).await;
+                self.release.notify_one();
             }
         }
     }
@@ -167,28 +241,34 @@ impl<CW: AsyncWrite + Unpin, SW: AsyncWrite + Unpin> Table<CW, SW> {
         let _ = self.say_client.send(line).await;
     }
 
-    async fn tell_server(&self, own: Own) {
-        let _ = self.say_server.send(own).await;
+    /// An answer to the server, or the next step of a look-up, which has a deadline.
+    fn tell_server(&self, line: Vec<u8>) {
+        if self.say_server.try_send(line).is_err() {
+            // It asks and does not read: waiting for it would keep the client from what it says.
+            self.with(|referee| referee.drop(Dropped::Unread));
+        }
     }
 
-    /// Writes our own answers to the client. Does not end: a client that broke is seen by the other pump or leaves.
+    /// Writes our own answers to the client. Does not end.
     async fn speak_to_client(&self, said: &mut mpsc::Receiver<Vec<u8>>) {
         while let Some(line) = said.recv().await {
             *lock(&self.unsaid) = Some(line);
             let mut writer = self.client.writer.lock().await;
             let line = lock(&self.unsaid).take().unwrap_or_default();
-            let _ = writer.write(&line).await;
+            if writer.write(&line).await.is_err() {
+                self.client_broke.notify_one();
+            }
         }
     }
 
-    async fn speak_to_server(&self, said: &mut mpsc::Receiver<Own>) {
-        while let Some(own) = said.recv().await {
-            match own {
-                Own::Line(line) => {
+    async fn speak_to_server(&self, said: &mut mpsc::Receiver<Vec<u8>>) {
+        loop {
+            tokio::select! {
+                Some(line) = said.recv() => {
                     let _ = self.server.write(&line).await;
                 }
-                Own::Release => {
-                    self.release().await;
+                () = self.release.notified() => {
+                    self.release_held().await;
                     self.room.notify_one();
                 }
             }
@@ -196,7 +276,7 @@ impl<CW: AsyncWrite + Unpin, SW: AsyncWrite + Unpin> Table<CW, SW> {
     }
 
     /// Decides the held calls that can be decided, in their order.
-    async fn release(&self) {
+    async fn release_held(&self) {
         loop {
             // The writer first: a later call, which goes its way as soon as none is held, must find it taken.
             let mut writer = self.server.writer.lock().await;
@@ -229,7 +309,7 @@ impl<CW: AsyncWrite + Unpin, SW: AsyncWrite + Unpin> Table<CW, SW> {
                 self.answer_client(lines).await;
             }
             if moves.release {
-                self.tell_server(Own::Release).await;
+                self.release.notify_one();
             }
         }
     }
@@ -263,6 +343,10 @@ impl<CW: AsyncWrite + Unpin, SW: AsyncWrite + Unpin> Table<CW, SW> {
 
     /// Says what was left to say, and answers what is still open.
     pub async fn close(self, left: Left, mut said: Said) -> Ending {
+        let patience = match *self.client_left.borrow() {
+            Some(since) => LAST_WORDS.min(self.ending.saturating_sub(since.elapsed())),
+            None => LAST_WORDS,
+        };
         let mut rest: Vec<u8> = lock(&self.unsaid).take().unwrap_or_default();
         while let Ok(line) = said.to_client.try_recv() {
             rest.extend(line);
@@ -275,9 +359,9 @@ impl<CW: AsyncWrite + Unpin, SW: AsyncWrite + Unpin> Table<CW, SW> {
         };
         if let Some(end) = end {
             rest.extend(self.with(|referee| referee.server_ended(&end.how, &end.last_words)));
-            let _ = tokio::time::timeout(LAST_WORDS, self.client.write(&rest)).await;
+            let _ = tokio::time::timeout(patience, self.client.write(&rest)).await;
         }
-        let _ = tokio::time::timeout(LAST_WORDS, self.server.close()).await;
+        self.server.cut().await;
         let counts = self.with(|referee| referee.counts);
         Ending { left, counts }
     }
@@ -291,17 +375,22 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// One side's writer.
 struct Outlet<W> {
     writer: tokio::sync::Mutex<Writer<W>>,
+    /// Whoever writes is to give up.
+    cut: watch::Sender<bool>,
 }
 
 struct Writer<W> {
-    to: W,
+    /// `None` once it is cut off.
+    to: Option<W>,
     /// Nothing more can be written: it is closed, or a line was cut off in the middle.
     shut: bool,
+    cut: watch::Receiver<bool>,
 }
 
 impl<W: AsyncWrite + Unpin> Outlet<W> {
     fn new(to: W) -> Self {
-        Self { writer: tokio::sync::Mutex::new(Writer { to, shut: false }) }
+        let (cut, told) = watch::channel(false);
+        Self { writer: tokio::sync::Mutex::new(Writer { to: Some(to), shut: false, cut: told }), cut }
     }
 
     async fn write(&self, line: &[u8]) -> io::Result<()> {
@@ -310,9 +399,19 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
 
     async fn close(&self) {
         let mut writer = self.writer.lock().await;
-        if !std::mem::replace(&mut writer.shut, true) {
-            let _ = writer.to.shutdown().await;
+        if !std::mem::replace(&mut writer.shut, true)
+            && let Some(to) = &mut writer.to
+        {
+            let _ = to.shutdown().await;
         }
+    }
+
+    /// Drops the stream, in the middle of a line or not. A write that is under way fails.
+    async fn cut(&self) {
+        self.cut.send_replace(true);
+        let mut writer = self.writer.lock().await;
+        writer.shut = true;
+        writer.to = None;
     }
 }
 
@@ -322,8 +421,16 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         if std::mem::replace(&mut self.shut, true) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        self.to.write_all(line).await?;
-        self.to.flush().await?;
+        let Some(to) = &mut self.to else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        let writing = async {
+            to.write_all(line).await?;
+            to.flush().await
+        };
+        tokio::select! {
+            biased;
+            written = writing => written?,
+            _ = self.cut.wait_for(|cut| *cut) => return Err(io::ErrorKind::BrokenPipe.into()),
+        }
         self.shut = false;
         Ok(())
     }

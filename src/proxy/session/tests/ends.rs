@@ -102,3 +102,146 @@ async fn an_opener_without_an_answer_is_given_up_with_the_remedy() {
     rig.client_hears_nothing_yet().await;
     assert!(rig.events().contains(&Event::OpenerTimedOut));
 }
+
+/// A stream that takes nothing, and tells when it is dropped.
+struct Stuck(Option<oneshot::Sender<()>>);
+
+impl tokio::io::AsyncWrite for Stuck {
+    fn poll_write(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+        _: &[u8],
+    ) -> std::task::Poll<std::io::Result<usize>> {
+        std::task::Poll::Pending
+    }
+
+    fn poll_flush(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        std::task::Poll::Pending
+    }
+
+    fn poll_shutdown(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        std::task::Poll::Pending
+    }
+}
+
+impl Drop for Stuck {
+    fn drop(&mut self) {
+        let _ = self.0.take().unwrap().send(());
+    }
+}
+
+/// A session whose server takes nothing: the client's two ends, the server's output, the news that its input was
+/// dropped, the way to say that the client is gone, and the session.
+fn with_stuck_server()
+-> (DuplexStream, DuplexStream, DuplexStream, oneshot::Receiver<()>, oneshot::Sender<()>, JoinHandle<Ending>)
+{
+    let (client, from_client) = duplex(1 << 20);
+    let (to_client, heard) = duplex(1 << 20);
+    let (server, from_server) = duplex(1 << 20);
+    let (dropped, told) = oneshot::channel();
+    let (gone, client_gone) = oneshot::channel::<()>();
+    let (tell, _) = mpsc::channel(256);
+    let streams = Streams { from_client, to_client, from_server, to_server: Stuck(Some(dropped)) };
+    let policy = Policy { ending: Duration::from_millis(400), ..policy() };
+    let client_gone = async {
+        if client_gone.await.is_err() {
+            std::future::pending().await
+        }
+    };
+    let never = std::future::pending::<ServerEnd>();
+    let task = tokio::spawn(session(streams, policy, tell, never, client_gone));
+    (client, heard, server, told, gone, task)
+}
+
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(5), what).await.expect("in time")
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_is_noticed_while_the_server_takes_nothing() {
+    for asks in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#,
+        "",
+    ] {
+        let (mut client, _heard, _server, dropped, _gone, task) = with_stuck_server();
+        for _ in 0..200 {
+            write(&mut client, asks.as_bytes()).await;
+        }
+        drop(client);
+        soon(dropped).await.unwrap();
+        assert_eq!(soon(task).await.unwrap().left, Left::Client, "{asks}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_left_more_than_is_read_ahead_is_gone_when_its_end_is_told() {
+    let (mut client, _heard, _server, dropped, gone, task) = with_stuck_server();
+    for id in 0..1000 {
+        write(
+            &mut client,
+            json!({"jsonrpc": "2.0", "id": id, "method": "x".repeat(500)}).to_string().as_bytes(),
+        )
+        .await;
+    }
+    drop(client);
+    gone.send(()).unwrap();
+    soon(dropped).await.unwrap();
+    assert_eq!(soon(task).await.unwrap().left, Left::Client);
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_and_leaves_is_not_waited_for() {
+    let mut rig = Rig::sized(Policy { ending: Duration::from_millis(400), ..policy() }, 4096);
+    rig.open().await;
+    // Answers of ours fill what the client does not read, and then its own pump waits.
+    let mut client = rig.client.take().unwrap();
+    client.write_all(&b"no message\n".repeat(300)).await.unwrap();
+    drop(client);
+    assert_eq!(soon(rig.task).await.unwrap().left, Left::Client);
+}
+
+#[tokio::test]
+async fn a_server_that_outlives_its_input_is_not_waited_for() {
+    let mut rig = Rig::with(Policy { ending: Duration::from_millis(200), ..policy() });
+    rig.open().await;
+    rig.client.take();
+    assert_eq!(rig.got.line().await, None);
+    rig.say(r#"{"jsonrpc":"2.0","method":"notifications/mark"}"#).await;
+    assert_eq!(rig.heard.json().await["method"], "notifications/mark");
+    assert_eq!(soon(rig.task).await.unwrap().left, Left::Client);
+}
+
+#[tokio::test]
+async fn a_client_that_broke_is_noticed_by_an_answer_of_our_own() {
+    let mut rig = Rig::opened().await;
+    drop(rig.heard);
+    rig.client.as_mut().unwrap().write_all(b"no message\n").await.unwrap();
+    assert_eq!(soon(rig.task).await.unwrap().left, Left::ClientBroke);
+}
+
+#[tokio::test]
+async fn a_server_that_floods_with_requests_and_reads_no_answer_keeps_nobody_waiting() {
+    let (mut client, heard, mut server, _dropped, _gone, task) = with_stuck_server();
+    let mut heard = Ear(BufReader::new(heard));
+    // Before the opener each is answered by us, and none of the answers is read.
+    for n in 0..3000 {
+        let id = format!("{n}-{}", "x".repeat(900));
+        write(&mut server, json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string().as_bytes())
+            .await;
+    }
+    write(&mut server, br#"{"jsonrpc":"2.0","method":"notifications/mark"}"#).await;
+    assert_eq!(heard.json().await["method"], "notifications/mark");
+    write(&mut client, b"no message").await;
+    assert_eq!(heard.json().await["error"]["code"], -32700);
+    drop(client);
+    let ending = soon(task).await.unwrap();
+    assert_eq!(ending.left, Left::Client);
+    assert!(ending.counts.dropped > 5000, "{:?}", ending.counts);
+}

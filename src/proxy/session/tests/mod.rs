@@ -53,6 +53,7 @@ fn policy() -> Policy {
         sampling: false,
         elicitation: false,
         opener_timeout: Duration::from_secs(30),
+        ending: Duration::from_secs(6),
         gatekeeper: Arc::new(ScreenOnly),
     }
 }
@@ -81,7 +82,7 @@ impl Rig {
         };
         let streams = Streams { from_client, to_client, from_server, to_server };
         // Spawned, so the future has to be `Send`, as `run` needs it.
-        let task = tokio::spawn(session(streams, policy, tell, ended));
+        let task = tokio::spawn(session(streams, policy, tell, ended, std::future::pending()));
         Self {
             client: Some(client),
             heard: Ear(BufReader::new(heard)),
