@@ -1,15 +1,18 @@
 //! What does npm do for us, and where?
 //!
-//! Three things, each in a cage: it packs a folder, it puts a dependency tree together as a lock (metadata only),
-//! and it lays a locked tree down with every hash enforced. Its scripts are off throughout, its cache and
-//! configuration are the cage's own, and it reaches the package registries and nothing else.
+//! Three things, each in a cage: it packs a folder, it puts a dependency tree together as a lock, and it lays a
+//! locked tree down with every hash enforced. Its scripts are off throughout, its cache and configuration are the
+//! cage's own, and it reaches the package registries and nothing else.
+//!
+//! Putting a tree together reads metadata alone: no archive is downloaded before a consent. npm's command for it
+//! unpacks archives that bundle packages, so its resolver is run by a small program of ours (`images/node/resolve.js`).
 //!
 //! Invariant: nothing of the user's npm configuration but registry addresses goes in; no credential does.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::runtime::Runtime;
 use super::tool::Tool;
@@ -22,7 +25,7 @@ use crate::cage::profile::Profile;
 use crate::cage::stamp::Stamp;
 use crate::net::Resolver;
 use crate::pin::Pin;
-use crate::plan::{Lock, LockEntry, OWN_TARBALL, SERVER_DIR};
+use crate::plan::{Lock, OWN_TARBALL, SERVER_DIR};
 use crate::source::Registries;
 use crate::text::Shown;
 
@@ -30,6 +33,12 @@ use crate::text::Shown;
 const CONFIG: &str = "/tmp/pinfold/npmrc";
 /// Where it and Node read the certificates this host trusts.
 const ROOTS: &str = "/tmp/pinfold/roots.pem";
+/// Runs npm's resolver without unpacking anything; what it is asked lies beside it.
+const RESOLVER: &str = "/tmp/pinfold/resolve.js";
+const RESOLVER_SOURCE: &str = include_str!("../../images/node/resolve.js");
+const RESOLVER_ASKED: &str = "/tmp/pinfold/resolve.json";
+/// npm's cache, inside.
+const CACHE: &str = "/tmp/npm";
 /// Where a lock is made.
 const WORK: &str = "/tmp/work";
 /// The name of a package that comes from this disk, inside; [`OWN_TARBALL`] is `file:` and this.
@@ -98,14 +107,9 @@ impl Npm {
             if let Some(tarball) = wanted.tarball {
                 cage.put(&format!("{WORK}/{TARBALL}"), 0o644, tarball).await?;
             }
-            let npm = [
-                "npm",
-                "install",
-                "--package-lock-only",
-                "--ignore-scripts",
-                "--omit-lockfile-registry-resolved",
-            ];
-            let ended = self.npm(npm).within(WORK).attempt(&cage).await?;
+            cage.put(RESOLVER, 0o644, RESOLVER_SOURCE.as_bytes()).await?;
+            cage.put(RESOLVER_ASKED, 0o644, &self.asked()).await?;
+            let ended = self.npm(["node", RESOLVER]).within(WORK).attempt(&cage).await?;
             if !ended.well {
                 return Err(InstallError::Unresolved {
                     package: Shown::new(&format!("{}@{}", wanted.name, wanted.version)),
@@ -190,9 +194,21 @@ impl Npm {
     /// npm's whole configuration: registries, and what keeps it quiet and away from anything but the task.
     fn configuration(&self) -> String {
         let mut text = self.registries.npmrc();
-        text.push_str("cache=/tmp/npm\naudit=false\nfund=false\nupdate-notifier=false\nprogress=false\n");
+        text.push_str(&format!("cache={CACHE}\n"));
+        text.push_str("audit=false\nfund=false\nupdate-notifier=false\nprogress=false\n");
         text.push_str("loglevel=error\nignore-scripts=true\nlogs-max=0\nlockfile-version=3\n");
         text
+    }
+
+    /// What the resolver is asked: where, and which registries, in the form of npm's options.
+    fn asked(&self) -> Vec<u8> {
+        let mut registries = serde_json::Map::new();
+        registries.insert("registry".into(), self.registries.main().url().as_str().into());
+        for (scope, registry) in self.registries.scopes() {
+            registries.insert(format!("{scope}:registry"), registry.url().as_str().into());
+        }
+        let asked = serde_json::json!({"path": WORK, "cache": CACHE, "registries": registries});
+        asked.to_string().into_bytes()
     }
 
     fn npm<const N: usize>(&self, argv: [&str; N]) -> Tool {
@@ -209,28 +225,15 @@ impl Npm {
 fn compare(lock: &Lock, laid: &[u8]) -> Result<(), InstallError> {
     #[derive(Deserialize)]
     struct Laid {
-        packages: BTreeMap<String, Package>,
+        packages: Map<String, Value>,
     }
-    #[derive(Deserialize)]
-    struct Package {
-        version: Option<String>,
-        integrity: Option<String>,
-    }
-    let unread = |why: String| InstallError::OtherTree { package: Shown::new(&why) };
+    let other = |what: &str| InstallError::OtherTree { package: Shown::new(what) };
     let laid: Laid =
-        serde_json::from_slice(laid).map_err(|error| unread(format!("npm's own list ({error})")))?;
-    let known: BTreeMap<&str, &LockEntry> =
-        lock.entries().iter().map(|entry| (entry.path(), entry)).collect();
-    for (path, package) in &laid.packages {
-        let same = known.get(path.as_str()).is_some_and(|entry| {
-            package.version.as_deref() == Some(entry.version())
-                && package.integrity == entry.integrity().map(|integrity| integrity.to_string())
-        });
-        if !same {
-            return Err(unread(path.clone()));
-        }
+        serde_json::from_slice(laid).map_err(|error| other(&format!("npm's own list ({error})")))?;
+    match lock.not_laid_as_locked(&laid.packages) {
+        None => Ok(()),
+        Some(path) => Err(other(path)),
     }
-    Ok(())
 }
 
 /// The names that were asked for in vain.

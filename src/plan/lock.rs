@@ -157,6 +157,47 @@ impl Lock {
         &self.entries
     }
 
+    /// Of the packages an installer says it laid down, by path and with npm's keys, one that is not as locked.
+    ///
+    /// A package that is not in the lock is as locked if it travelled in the archive of one that is: the lock's own
+    /// entries say which archives bundle what, and the hash of the archive holds it. npm marks as bundled also what
+    /// it missed in the archive and fetched; that has a hash or an address of its own, and is not as locked.
+    pub fn not_laid_as_locked<'a>(&self, laid: &'a Map<String, Value>) -> Option<&'a str> {
+        let locked: BTreeMap<&str, &LockEntry> =
+            self.entries.iter().map(|entry| (entry.path.as_str(), entry)).collect();
+        let text = |entry: &Value, key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
+        let mut whole = self.packages();
+        for (path, entry) in laid {
+            whole.entry(path.as_str()).or_insert_with(|| entry.clone());
+        }
+        let bundled = bundle::proven(&whole);
+        let as_locked = |path: &str, entry: &Value| match locked.get(path) {
+            Some(known) => {
+                text(entry, "version").as_deref() == Some(known.version())
+                    && text(entry, "integrity") == known.integrity().map(|integrity| integrity.to_string())
+            }
+            None => {
+                bundled.contains(path)
+                    && check_path(path).is_ok()
+                    && ["integrity", "resolved", "link"].iter().all(|key| entry.get(key).is_none())
+            }
+        };
+        laid.iter().find(|(path, entry)| !as_locked(path, entry)).map(|(path, _)| path.as_str())
+    }
+
+    /// The entries as they are written in it.
+    fn packages(&self) -> Map<String, Value> {
+        match serde_json::from_slice::<Value>(&self.bytes)
+            .ok()
+            .as_mut()
+            .and_then(|lock| lock.get_mut("packages"))
+        {
+            Some(Value::Object(packages)) => std::mem::take(packages),
+            // written by ourselves; without it nothing is as locked
+            _ => Map::new(),
+        }
+    }
+
     /// The packages that would run a script when installed, as `name@version`.
     pub fn script_wanters(&self) -> Vec<Shown> {
         let wanters = self.entries.iter().filter(|e| e.install_scripts);
@@ -229,6 +270,9 @@ fn read_entry(
         },
         Some(_) => return Err(elsewhere("an address that is none")),
     }
+    if flag(entry, "hasShrinkwrap") {
+        return Err(PlanRefused::OwnLock { package: Shown::new(&format!("{name}@{version}")) });
+    }
     if integrity.is_none() && !bundled {
         return Err(PlanRefused::HashMissing { package: Shown::new(&format!("{name}@{version}")) });
     }
@@ -248,7 +292,7 @@ fn read_entry(
     }
 
     let normal = normal_entry(entry, name)?;
-    let install_scripts = entry.get("hasInstallScript") == Some(&Value::Bool(true));
+    let install_scripts = flag(entry, "hasInstallScript");
     let entry = LockEntry {
         path: path.to_owned(),
         name: name.to_owned(),
@@ -257,6 +301,10 @@ fn read_entry(
         install_scripts,
     };
     Ok((entry, normal))
+}
+
+fn flag(entry: &Map<String, Value>, key: &str) -> bool {
+    entry.get(key) == Some(&Value::Bool(true))
 }
 
 /// The name at the end of a path made of `node_modules/NAME` and nothing else.

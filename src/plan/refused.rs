@@ -76,6 +76,12 @@ pub enum PlanRefused {
         /// The address, or what kind of place it is.
         from: Shown,
     },
+    /// An entry of the tree that brings a lock of its own (`npm-shrinkwrap.json`).
+    #[error("{package} in the tree brings a lock of its own")]
+    OwnLock {
+        /// The package.
+        package: Shown,
+    },
     /// Not a lock that can be checked.
     #[error("the dependency tree cannot be used: {0}")]
     Lock(Shown),
@@ -106,7 +112,7 @@ impl PlanRefused {
             Self::Runtime(_) => Code::RuntimeMissing,
             Self::HashMissing { .. } => Code::HashMissing,
             Self::OtherBytes { .. } => Code::HashMismatch,
-            Self::Source { .. } => Code::SourceRefused,
+            Self::Source { .. } | Self::OwnLock { .. } => Code::SourceRefused,
             Self::Lock(_) => Code::CannotResolve,
             Self::Digest { .. } | Self::Stored(_) => Code::StateCorrupt,
         }
@@ -133,6 +139,9 @@ impl PlanRefused {
             }
             Self::OtherBytes { .. } => "the registry gave two answers about one version",
             Self::Source { .. } => "what a registry does not hold has no hash that the registry vouches for",
+            Self::OwnLock { .. } => {
+                "its lock says what else is installed, and cannot be read without unpacking the package"
+            }
             Self::Lock(_) => "only a tree that is understood wholly can be held to its hashes",
             Self::Digest { .. } | Self::Stored(_) => {
                 "it was changed after it was stored, or by another pinfold"
@@ -158,6 +167,10 @@ impl PlanRefused {
             Self::Root => "choose another user".to_owned(),
             Self::HashMissing { .. } | Self::Source { .. } => {
                 "ask the server's author to depend on published packages, or choose another server".to_owned()
+            }
+            Self::OwnLock { .. } => {
+                "ask the server's author to publish without `npm-shrinkwrap.json`, or choose another server"
+                    .to_owned()
             }
             Self::OtherBytes { .. } => "try again; if it stays so, do not use this registry".to_owned(),
             Self::Lock(_) => format!("try again; trees over {} packages are refused", lock::MOST_ENTRIES),

@@ -1,7 +1,8 @@
 //! What does a program in the cage get when it looks up a name?
 //!
 //! An invented address if the launcher allows the name, "no such name" if not. The launcher is asked each time,
-//! so it also knows each time. Questions are hostile input: only the header and one question are parsed, by
+//! so it also knows each time. `localhost` is asked for like any other, since a registry of the operator's may be
+//! there; only where the launcher says no is it the cage itself. Questions are hostile input: only the header and one question are parsed, by
 //! hickory, everything after it (EDNS among it) is left unread, and one question is answered after the other, so
 //! that a flood of them waits in the kernel's socket and nowhere else.
 
@@ -148,9 +149,12 @@ impl Resolver {
             Err(refusal) => return refusal.to_vec().ok(),
         };
         let (code, address) = match classify(&query) {
-            Kind::Localhost => (ResponseCode::NoError, Some(Ipv4Addr::LOCALHOST)),
             Kind::Nowhere => (ResponseCode::NXDomain, None),
             Kind::Host(name) => self.host(name).await,
+            Kind::Localhost(name) => match self.host(name).await {
+                (ResponseCode::NXDomain, _) => (ResponseCode::NoError, Some(Ipv4Addr::LOCALHOST)),
+                allowed => allowed,
+            },
         };
         reply(&metadata, query, code, address).to_vec().ok()
     }
@@ -168,8 +172,8 @@ impl Resolver {
 }
 
 enum Kind {
-    /// The cage itself; RFC 6761 §6.3.
-    Localhost,
+    /// The cage itself (RFC 6761 §6.3), unless the launcher allows it.
+    Localhost(HostName),
     /// No name that a rule could allow: not a host name, or a reverse look-up.
     Nowhere,
     /// The launcher decides.
@@ -179,7 +183,7 @@ enum Kind {
 fn classify(query: &Query) -> Kind {
     match host_name(&query.name) {
         Some(name) if name.as_str() == "localhost" || name.as_str().ends_with(".localhost") => {
-            Kind::Localhost
+            Kind::Localhost(name)
         }
         Some(name) if !name.as_str().ends_with(".arpa") => Kind::Host(name),
         _ => Kind::Nowhere,

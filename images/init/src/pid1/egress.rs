@@ -1,7 +1,7 @@
 //! Where does a connection inside the cage go?
 //!
-//! To the launcher, under the name whose invented address it was made to. A connection to any other address is
-//! reset at once, and so is one that the launcher refuses or that breaks half-way: a program must not take it for an ordered end.
+//! To the launcher, under the name whose invented address it was made to. 127.0.0.1 is `localhost`: programs find that
+//! name in the hosts file before they ask for it. A connection to any other address is reset at once, and so is one that the launcher refuses or that breaks half-way: a program must not take it for an ordered end.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -52,6 +52,7 @@ async fn accept(
         // Dropped without more, it is reset.
         let _ = connection.set_zero_linger();
         let name = match connection.local_addr().map(|local| local.ip()) {
+            Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)) => "localhost".parse().ok(),
             Ok(IpAddr::V4(local)) => addresses.name(local),
             _ => None,
         };

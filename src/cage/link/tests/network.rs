@@ -44,7 +44,8 @@ async fn an_allowed_name_gets_an_address_and_another_does_not() {
     assert_eq!(ask(port, "api.example", 65).await, (0, None), "HTTPS: no data");
     assert_eq!(ask(port, "evil.example", 1).await, (3, None));
     assert_eq!(ask(port, "localhost", 1).await, (0, Some([127, 0, 0, 1])));
-    assert_eq!(*gate.asked.lock().unwrap(), ["api.example", "api.example", "api.example", "evil.example"]);
+    let asked = ["api.example", "api.example", "api.example", "evil.example", "localhost"];
+    assert_eq!(*gate.asked.lock().unwrap(), asked);
 }
 
 #[tokio::test]
@@ -97,6 +98,35 @@ async fn a_connection_reaches_its_host_under_its_name_with_both_ends() {
 }
 
 #[tokio::test]
+async fn localhost_leads_to_the_launcher_where_it_is_allowed() {
+    let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = free_port().await;
+    let gate = Arc::new(TestGate {
+        ports: vec![port],
+        names: vec!["localhost"],
+        upstream: Some(upstream.local_addr().unwrap()),
+        ..TestGate::default()
+    });
+    let (_cage, dns) = cage_with_dns(gate.clone()).await;
+    let (code, Some(invented)) = ask(dns, "localhost", 1).await else { panic!("no address") };
+    assert_eq!((code, invented), (0, [127, 64, 0, 1]));
+    assert_eq!(ask(dns, "other.localhost", 1).await, (0, Some([127, 0, 0, 1])), "the cage itself");
+    // 127.0.0.1 is what the hosts file says, which most programs look at first
+    for address in [invented, [127, 0, 0, 1]] {
+        let mut near = TcpStream::connect((std::net::Ipv4Addr::from(address), port)).await.unwrap();
+        near.write_all(b"here").await.unwrap();
+        let (mut far, _) = timeout(LONG, upstream.accept()).await.unwrap().unwrap();
+        let mut heard = [0; 4];
+        timeout(LONG, far.read_exact(&mut heard)).await.unwrap().unwrap();
+        assert_eq!(&heard, b"here", "{address:?}");
+    }
+    assert_eq!(
+        gate.asked.lock().unwrap().iter().filter(|asked| **asked == format!("localhost:{port}")).count(),
+        2
+    );
+}
+
+#[tokio::test]
 async fn a_cut_off_connection_is_reset_not_ended() {
     let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = free_port().await;
@@ -132,7 +162,9 @@ async fn refuses_what_the_gate_refuses_and_addresses_that_stand_for_nothing() {
         assert_eq!(read, Err(std::io::ErrorKind::ConnectionReset), "{address:?}");
     }
     let asked = gate.asked.lock().unwrap();
-    assert_eq!(asked.iter().filter(|asked| asked.contains(':')).count(), 1, "{asked:?}");
+    // an invented address stands for its name, 127.0.0.1 for `localhost`, the others for nothing
+    let connections: Vec<&String> = asked.iter().filter(|asked| asked.contains(':')).collect();
+    assert_eq!(connections, [&format!("api.example:{port}"), &format!("localhost:{port}")]);
 }
 
 #[tokio::test]

@@ -9,13 +9,13 @@ fn query(name: &str, kind: RecordType) -> Message {
     message
 }
 
-/// What a packet is answered with when the launcher would say yes.
+/// What a packet is answered with when the launcher would say yes to all but `localhost`.
 fn answered(packet: &[u8]) -> Option<Message> {
     let message = match parse(packet)? {
         Err(refusal) => refusal,
         Ok((metadata, query)) => match classify(&query) {
             Kind::Nowhere => reply(&metadata, query, ResponseCode::NXDomain, None),
-            Kind::Localhost => reply(&metadata, query, ResponseCode::NoError, Some(Ipv4Addr::LOCALHOST)),
+            Kind::Localhost(_) => reply(&metadata, query, ResponseCode::NoError, Some(Ipv4Addr::LOCALHOST)),
             Kind::Host(_) => {
                 reply(&metadata, query, ResponseCode::NoError, Some(Ipv4Addr::new(127, 64, 0, 1)))
             }
