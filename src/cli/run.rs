@@ -22,13 +22,10 @@ use crate::state::{Audit, AuditEvent};
 
 /// How long a server may take to answer its client's opener.
 const OPENER: Duration = Duration::from_secs(60);
-<<<<<<< HEAD
 /// Names out of reach that are told one by one; a server can make up as many as it likes.
 const DENIED_TOLD: usize = 10;
-=======
 /// How long a session goes on after its client left.
 pub const ENDING: Duration = Duration::from_secs(6);
->>>>>>> fixp
 /// Events that wait to be told; more are counted only.
 const EVENTS: usize = 256;
 
