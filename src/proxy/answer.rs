@@ -15,6 +15,7 @@ const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
+const INTERNAL_ERROR: i32 = -32603;
 /// Start of the range JSON-RPC leaves to implementations; MCP's own begin at -32001.
 const SERVER_ERROR: i32 = -32000;
 
@@ -91,6 +92,12 @@ impl Answer {
     pub fn input_refused(server: &str, what: &str) -> Self {
         let message = format!("The text of the {what} did not pass the screen");
         Self::new(SERVER_ERROR, "withheld", message, format!("pinfold tools {server}"))
+    }
+
+    /// A server's request of a kind we do not know, whose text fails the screen, to the server.
+    pub fn request_refused() -> Self {
+        let message = "The text of this request did not pass the screen".to_owned();
+        Self::new(INTERNAL_ERROR, "withheld", message, "")
     }
 
     /// A result whose text fails the screen.

@@ -112,8 +112,12 @@ impl<'a> Envelope<'a> {
         if !is(found.jsonrpc, "\"2.0\"") {
             return None;
         }
-        // Some libraries write `"error":null` into every answer.
+        // Some libraries write `"error":null` or `"result":null` beside the other; two that both say something are
+        // two answers, of which each parser would choose its own.
         let failed = found.error.is_some() && !is(found.error, "null");
+        if failed && found.result.is_some() && !is(found.result, "null") {
+            return None;
+        }
         let Some(method) = found.method else {
             if found.result.is_none() && !failed {
                 return None;
@@ -148,6 +152,11 @@ impl<'a> Envelope<'a> {
     /// The bytes of `error`; empty if there are none.
     pub fn error(&self) -> &'a [u8] {
         self.part(self.found.error)
+    }
+
+    /// An answer that holds both `result` and `error`, one of them null.
+    pub fn is_double(&self) -> bool {
+        self.found.result.is_some() && self.found.error.is_some()
     }
 
     /// Where `inputRequests` lies, directly in `result` or `params`.
@@ -255,6 +264,8 @@ mod tests {
         for line in [
             r#"{"jsonrpc":"2.0","id":1,"method":"m","result":{}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","error":null}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":0,"result":[]}"#,
             r#"{"jsonrpc":"2.0","id":1}"#,
             r#"{"jsonrpc":"1.0","id":1,"result":{}}"#,
             r#"{"id":1,"result":{}}"#,

@@ -11,7 +11,7 @@ use super::gate::Ruling;
 use super::ledger::{LookUp, NotTaken, Now, PAGES, Topic};
 use super::lists::{self, List, Page};
 use super::referee::{Moves, Referee, cancelled, listing};
-use super::scan::{Span, same_to_any_parser};
+use super::scan::{Span, resembles, same_to_any_parser};
 use super::session::{Dropped, Event};
 use crate::screen::Kind;
 use crate::text::Shown;
@@ -22,6 +22,22 @@ const BYTES: usize = 4 * 1024 * 1024;
 
 /// MCP 2025-11-25, `URLElicitationRequiredError`: elicitation by way of an error.
 const URL_ELICITATION_REQUIRED: f64 = -32042.0;
+
+/// The members of a question's parameters that a client reads.
+const QUESTION: &[&str] = &[
+    "message",
+    "mode",
+    "url",
+    "elicitationId",
+    "requestedSchema",
+    "messages",
+    "systemPrompt",
+    "includeContext",
+    "tools",
+    "toolChoice",
+    "task",
+    "_meta",
+];
 
 /// JSON-RPC 2.0 §5.1.
 const METHOD_NOT_FOUND: f64 = -32601.0;
@@ -36,6 +52,7 @@ impl Referee {
     /// A line from the server.
     pub fn server_says(&mut self, line: &[u8]) -> Moves {
         match Envelope::read(line) {
+            Ok(envelope) if envelope.is_double() => self.server_says_once(&envelope),
             Ok(envelope) => self.server_message(line, &envelope),
             Err(broken) if broken.meant => self.server_broke(&broken),
             Err(_) => {
@@ -43,6 +60,22 @@ impl Referee {
                 Moves::default()
             }
         }
+    }
+
+    /// An answer with a null member beside the one that counts: the client gets it without.
+    fn server_says_once(&mut self, envelope: &Envelope<'_>) -> Moves {
+        let Message::Response { id, failed } = &envelope.kind else { return Moves::default() };
+        let (name, value) = if *failed { ("error", envelope.error()) } else { ("result", envelope.result()) };
+        let id = id.as_ref().map_or("null", Id::json);
+        let mut line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{name}\":").into_bytes();
+        line.extend_from_slice(value);
+        line.push(b'}');
+        let mut moves = self.server_says(&line);
+        if std::mem::take(&mut moves.pass) {
+            line.push(b'\n');
+            moves.to_client = Some(line);
+        }
+        moves
     }
 
     /// A line of the server's over the limit, which began with `head`.
@@ -142,28 +175,42 @@ impl Referee {
     }
 
     fn server_fails(&mut self, envelope: &Envelope<'_>, id: &Id, topic: Topic) -> Moves {
+        // Beside an error it can only lie in `params`, which no answer has.
+        if envelope.input_requests().is_some() {
+            return self.unusable(id, "it asks for input where MCP allows none");
+        }
         let Some(error) = read_object(envelope, envelope.error()) else {
             return self.unusable(id, "its error is too large to be screened, or not an object");
         };
         let Some(code) = error_code(&error) else {
             return self.unusable(id, "its error has no code");
         };
+        if error.keys().any(|name| resembles(name, &["code", "message", "data"])) {
+            return self.unusable(id, "its error names a member twice");
+        }
+        if error.keys().any(|name| same_to_any_parser(name.as_bytes(), "inputRequests")) {
+            return self.unusable(id, "it asks for input where MCP allows none");
+        }
         let elicits = code == URL_ELICITATION_REQUIRED;
         if elicits && !self.policy.elicitation {
             return self.input_denied(id, Denied::Elicitation);
         }
-        if !elicits && topic == Topic::Other {
-            return Moves::pass();
-        }
         let mut error = Value::Object(error);
         if !self.shows_text("error", &error) {
             error = json!({ "code": code as i64, "message": WITHHELD });
+        } else if !elicits && topic == Topic::Other {
+            return Moves::pass();
         }
         Moves::client(message(Some(id), &[("error", &error)]))
     }
 
     /// What the server says about itself.
     fn opened(&mut self, id: &Id, mut result: Map<String, Value>) -> Moves {
+        self.leave_out(
+            "opener",
+            &mut result,
+            &["protocolVersion", "supportedVersions", "capabilities", "serverInfo", "instructions", "_meta"],
+        );
         let version = result.get("protocolVersion").and_then(Value::as_str);
         if version.is_some_and(|version| version >= STATELESS) {
             self.ledger.now = Now::Stateless;
@@ -257,7 +304,12 @@ impl Referee {
         let denied = match method {
             "sampling/createMessage" => Denied::Sampling,
             "elicitation/create" => Denied::Elicitation,
-            _ => return self.take_request(id).unwrap_or_else(Moves::pass),
+            _ => {
+                if !self.is_clean("request", envelope, method) {
+                    return Moves::server(Answer::request_refused().line(Some(id)));
+                }
+                return self.take_request(id).unwrap_or_else(Moves::pass);
+            }
         };
         let server = self.policy.server.clone();
         if !denied.allowed(self) {
@@ -287,7 +339,9 @@ impl Referee {
 
     /// The parameters of a question to the person or the model, screened, and marked with who asks.
     fn asked(&mut self, what: Denied, mut params: Value) -> Option<Value> {
-        if !self.shows_text(what.what(), &params) {
+        let twice =
+            params.as_object().is_some_and(|params| params.keys().any(|name| resembles(name, QUESTION)));
+        if twice || !self.shows_text(what.what(), &params) {
             return None;
         }
         if what == Denied::Elicitation
@@ -314,10 +368,7 @@ impl Referee {
             let Value::Object(mut request) = request else {
                 return self.unusable(id, "an input request of it is not an object");
             };
-            let alias = |known: &str| {
-                request.keys().any(|name| name != known && same_to_any_parser(name.as_bytes(), known))
-            };
-            if alias("method") || alias("params") {
+            if request.keys().any(|name| resembles(name, &["method", "params"])) {
                 return self.unusable(id, "an input request of it names a member twice");
             }
             let what = match request.get("method").and_then(Value::as_str) {
@@ -367,7 +418,11 @@ impl Referee {
             "notifications/progress" => Some("message"),
             "notifications/cancelled" => Some("reason"),
             "notifications/tasks" | "notifications/tasks/status" => None,
-            _ => return Moves::pass(),
+            _ if self.is_clean("notification", envelope, method) => return Moves::pass(),
+            _ => {
+                self.drop(Dropped::Unscreened);
+                return Moves::default();
+            }
         };
         if envelope.params().is_empty() {
             return Moves::pass();
@@ -398,6 +453,34 @@ impl Referee {
         plain.insert(text.into(), WITHHELD.into());
         let params = Value::Object(plain);
         Moves::client(message(None, &[("method", &method.into()), ("params", &params)]))
+    }
+
+    /// Whether a message of a kind that no rule knows may pass as it is: no text in it fails the screen, and it asks
+    /// for no input.
+    fn is_clean(&mut self, what: &'static str, envelope: &Envelope<'_>, method: &str) -> bool {
+        if envelope.input_requests().is_some() || !self.shows_text(what, &method.into()) {
+            return false;
+        }
+        let params = envelope.params();
+        if params.is_empty() {
+            return true;
+        }
+        if params.len() > BYTES || envelope.values() > VALUES {
+            return false;
+        }
+        serde_json::from_slice(params).is_ok_and(|params: Value| self.shows_text(what, &params))
+    }
+
+    /// Takes out what some parser would take for a member that is read here.
+    fn leave_out(&mut self, what: &'static str, from: &mut Map<String, Value>, known: &[&str]) {
+        let events = &mut self.events;
+        from.retain(|name, _| {
+            let twin = resembles(name, known);
+            if twin {
+                events.push(Event::Withheld { what, member: Shown::new(name) });
+            }
+            !twin
+        });
     }
 
     fn shows_text(&mut self, what: &'static str, text: &Value) -> bool {
@@ -452,7 +535,7 @@ fn read_object(envelope: &Envelope<'_>, part: &[u8]) -> Option<Map<String, Value
 
 /// The code of an error; `None` if it has none, or one that parsers could read differently.
 fn error_code(error: &Map<String, Value>) -> Option<f64> {
-    if error.keys().any(|name| name != "code" && same_to_any_parser(name.as_bytes(), "code")) {
+    if error.keys().any(|name| resembles(name, &["code"])) {
         return None;
     }
     error.get("code")?.as_f64()

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::gate::{Gatekeeper, Ruling};
+use super::scan::resembles;
 use super::session::Event;
-use crate::screen::Kind;
+use crate::screen::{Kind, hides_in_name, look_of_name};
 use crate::text::Shown;
 
 /// The most names remembered of one list; items past it are not shown.
@@ -17,6 +18,29 @@ pub const ITEMS: usize = 10_000;
 
 /// The longest name, in bytes; an item with a longer one is not shown.
 const LONGEST_NAME: usize = 4096;
+
+/// The members of items that clients read, of any list.
+const MEMBERS: &[&str] = &[
+    "name",
+    "title",
+    "description",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+    "execution",
+    "arguments",
+    "uri",
+    "uriTemplate",
+    "mimeType",
+    "size",
+    "icons",
+    "_meta",
+];
+
+/// Why an item is barred whose name shows as another.
+const HIDDEN_NAME: &str = "its name holds characters that do not show";
+const TWIN: &str = "its name looks like that of an item that is withheld";
+const NAMED_TWICE: &str = "it names a member twice";
 
 /// The lists of a server's surface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -115,6 +139,8 @@ impl List {
 #[derive(Debug, Default)]
 pub(super) struct Known {
     names: HashMap<Box<str>, Entry>,
+    /// What the names that were barred look like, each with its name; at most [`ITEMS`].
+    looks: HashMap<Box<str>, Box<str>>,
     round: u64,
     /// The listing begun last reached its end, so a name not here is not listed.
     complete: bool,
@@ -206,11 +232,26 @@ impl Known {
         self.names.get(name)?.barred.as_deref()
     }
 
+    /// Whether a name looks like another one that is barred.
+    fn is_twin(&self, name: &str) -> bool {
+        !self.looks.is_empty()
+            && self
+                .looks
+                .get(&*look_of_name(name))
+                .is_some_and(|first| **first != *name && self.barred(first).is_some())
+    }
+
     /// Remembers what a listing says; tells whether that bars the name newly. `Err` past [`ITEMS`].
     fn remember(&mut self, list: List, round: u64, name: &str, barred: Option<&str>) -> Result<bool, ()> {
         // A resource that is shown need not be known: templates make URIs no list has, so reading one is never
         // held back for a look-up, and there may be more of them than one would want to keep.
         let forget = barred.is_none() && matches!(list, List::Resources | List::Templates);
+        if matches!(list, List::Tools | List::Prompts)
+            && barred.is_some_and(|why| why != TWIN)
+            && self.looks.len() < ITEMS
+        {
+            self.looks.insert(look_of_name(name).into(), name.into());
+        }
         if let Some(entry) = self.names.get_mut(name) {
             let news = barred.is_some() && entry.barred.as_deref() != barred;
             // Only a later listing clears a name: in one and the same a refusal wins.
@@ -243,6 +284,14 @@ pub(super) fn sieve(
     known: &mut Known,
     events: &mut Vec<Event>,
 ) -> Result<(), &'static str> {
+    // A parser that folds case would read these for the ones that are checked.
+    result.retain(|name, _| {
+        let twin = resembles(name, &[list.member(), "nextCursor", "_meta", "inputRequests"]);
+        if twin {
+            events.push(Event::Withheld { what: list.method(), member: Shown::new(name) });
+        }
+        !twin
+    });
     match result.get("nextCursor") {
         None | Some(Value::Null | Value::String(_)) => {}
         Some(_) => return Err("its cursor is not a string"),
@@ -251,6 +300,17 @@ pub(super) fn sieve(
         return Err("it holds no list");
     };
     items.retain(|item| keep(list, round, item, gate, known, events));
+    // Only now: the one that it looks like may have come after it.
+    items.retain(|item| {
+        let Some(name) = item.get(list.key()).and_then(Value::as_str) else { return false };
+        let twin = matches!(list, List::Tools | List::Prompts) && known.is_twin(name);
+        if twin {
+            events.push(Event::Unusable { list });
+            // It is known already, so there is room for it.
+            let _ = known.remember(list, round, name, Some(TWIN));
+        }
+        !twin
+    });
 
     // The rest of a page (`_meta`, what a later MCP adds) may hold text as well.
     let rest: Vec<String> = result
@@ -283,6 +343,16 @@ fn keep(
         events.push(Event::Unusable { list });
         return false;
     };
+    // Names of resources are addresses, and nobody tells two apart by looking.
+    let hidden = matches!(list, List::Tools | List::Prompts) && hides_in_name(name);
+    let twice = item.as_object().is_some_and(|item| item.keys().any(|name| resembles(name, MEMBERS)));
+    if hidden || twice {
+        events.push(Event::Unusable { list });
+        let why = if hidden { HIDDEN_NAME } else { NAMED_TWICE };
+        // Past the limit it is just not shown.
+        let _ = known.remember(list, round, name, Some(why));
+        return false;
+    }
     let ruling = gate.rule(list.kind(), name, item);
     let why = why(&ruling);
     let Ok(news) = known.remember(list, round, name, why.as_deref()) else {

@@ -404,6 +404,11 @@ pub(super) fn same_to_any_parser(name: &[u8], known: &str) -> bool {
     name.eq_ignore_ascii_case(known)
 }
 
+/// Whether some parser would take `name` for one of `known` though it is not that one.
+pub(super) fn resembles(name: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| name != *known && same_to_any_parser(name.as_bytes(), known))
+}
+
 /// How many bytes at the start of `text` are neither a quote, a backslash nor a control character.
 fn plain(text: &[u8]) -> usize {
     // Eight bytes at a time; a byte's high bit is set where it is one of those. Borrows only run upwards, so the

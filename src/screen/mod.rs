@@ -245,6 +245,21 @@ fn weighed(severity: Severity, standing: Standing) -> Severity {
     }
 }
 
+/// Whether a name holds something that does not show, or that would show as another thing: characters that are
+/// invisible, move the cursor or change the reading order, or a mark without a letter to sit on.
+pub fn hides_in_name(name: &str) -> bool {
+    let bare = |c: char| unicode_normalization::char::is_combining_mark(c);
+    crate::text::Shown::new(name).to_string() != name
+        || name.chars().any(normalize::is_invisible)
+        || name.trim().is_empty()
+        || name.chars().next().is_some_and(bare)
+}
+
+/// What a name looks like: two names that a person or a model cannot tell apart look the same.
+pub fn look_of_name(name: &str) -> String {
+    normalize::fold(&name.to_lowercase(), None).to_lowercase()
+}
+
 /// The hits of one item while it is screened.
 #[derive(Default)]
 struct Found(Vec<Hit>);

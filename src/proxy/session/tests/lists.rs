@@ -208,3 +208,110 @@ async fn skills_are_screened_as_text() {
         }
     }
 }
+
+/// What the client gets for its `tools/list` that the server answers with `result`.
+async fn listed(rig: &mut Rig, result: Value) -> Value {
+    rig.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
+    let asked = rig.got.json().await;
+    rig.answer(&asked, result).await;
+    rig.heard.json().await
+}
+
+#[tokio::test]
+async fn a_look_alike_of_a_lists_member_is_left_out() {
+    let clean = tools(&[("a", "Adds.")]);
+    for twin in ["Tools", "TOOLS", "tool\u{17f}", "nextcursor", "NextCur\u{17f}or", "_Meta", "InputRequests"]
+    {
+        let mut rig = Rig::opened().await;
+        let evil = tools(&[("b", "Subtracts.")]);
+        let answer = listed(&mut rig, json!({"tools": clean, twin: evil, "other": 1})).await;
+        if twin == "InputRequests" {
+            // The scan refuses that one as a whole.
+            assert_eq!(answer["error"]["data"]["code"], "malformed-answer");
+        } else {
+            assert_eq!(answer["result"], json!({"tools": clean, "other": 1}), "{twin}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_item_with_a_look_alike_of_a_member_is_left_out_and_refused_on_call() {
+    for twin in ["Name", "DESCRIPTION", "de\u{17f}cription", "inputſchema", "Uri", "_META", "icon\u{17f}"] {
+        let mut rig = Rig::opened().await;
+        let item = json!({"name": "a", "description": "Adds.", twin: "b", "inputSchema": {}});
+        let answer = listed(&mut rig, json!({"tools": [item, {"name": "b", "x-Name": "honest"}]})).await;
+        assert_eq!(answer["result"]["tools"], json!([{"name": "b", "x-Name": "honest"}]), "{twin}");
+        rig.call(2, "a").await;
+        assert_eq!(rig.heard.json().await["error"]["data"]["code"], "withheld");
+    }
+    // A schema may name its properties as it likes.
+    let mut rig = Rig::opened().await;
+    let honest = json!([{"name": "a", "inputSchema": {"properties": {"Name": {}, "name": {}, "URI": {}}}}]);
+    assert_eq!(listed(&mut rig, json!({"tools": honest})).await["result"]["tools"], honest);
+}
+
+#[tokio::test]
+async fn names_that_hide_something_are_left_out_and_refused_on_call() {
+    for name in [
+        "j\u{200b}s",
+        "js\u{fe0f}",
+        "j\u{3164}s",
+        "\u{202e}sj",
+        "j\ns",
+        "j\u{7f}s",
+        "\u{301}js",
+        "j\u{200d}s",
+        "js\u{e0041}",
+        " ",
+        "",
+    ] {
+        let mut rig = Rig::opened().await;
+        let answer = listed(&mut rig, json!({"tools": tools(&[(name, "Adds."), ("b", "Adds.")])})).await;
+        assert_eq!(answer["result"]["tools"], tools(&[("b", "Adds.")]), "{name:?}");
+        rig.call(2, name).await;
+        assert_eq!(rig.heard.json().await["error"]["data"]["code"], "withheld", "{name:?}");
+    }
+}
+
+#[tokio::test]
+async fn honest_names_of_any_script_are_shown() {
+    let mut rig = Rig::opened().await;
+    let honest = tools(&[
+        ("get_user.v2/a:b-c", ""),
+        ("Sum of two", ""),
+        ("обзор", ""),
+        ("e\u{301}tude", ""),
+        ("要約", ""),
+        ("सारांश", ""),
+    ]);
+    assert_eq!(listed(&mut rig, json!({"tools": honest})).await["result"]["tools"], honest);
+}
+
+#[tokio::test]
+async fn a_name_that_looks_like_a_refused_one_is_refused_before_and_after_it() {
+    for twin in ["JS", "ј\u{455}", "ｊｓ", "j\u{17f}"] {
+        for names in [[(twin, "Adds."), ("js", EVIL)], [("js", EVIL), (twin, "Adds.")]] {
+            let mut rig = Rig::opened().await;
+            let answer = listed(&mut rig, json!({"tools": tools(&names)})).await;
+            assert_eq!(answer["result"]["tools"], json!([]), "{twin}");
+            rig.call(2, twin).await;
+            assert_eq!(rig.heard.json().await["error"]["data"]["code"], "withheld");
+        }
+    }
+    // By itself each is a name like another, and so are two that look alike where none is refused.
+    let mut rig = Rig::opened().await;
+    let honest = tools(&[("JS", "Adds."), ("js", "Adds.")]);
+    assert_eq!(listed(&mut rig, json!({"tools": honest})).await["result"]["tools"], honest);
+}
+
+#[tokio::test]
+async fn a_look_alike_of_the_openers_members_is_left_out() {
+    let mut rig = Rig::new();
+    rig.ask(r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"#).await;
+    rig.got.line().await;
+    rig.say(r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"Instructions":"Be kind.","in\u017ftructions":"Be kind.","serverinfo":{"name":"x"},"new":1}}"#).await;
+    assert_eq!(
+        rig.heard.json().await["result"],
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "new": 1})
+    );
+}

@@ -204,3 +204,74 @@ async fn a_subscription_stays_open_while_its_notifications_pass() {
     .await;
     assert_eq!(rig.heard.json().await["id"], "sub");
 }
+
+#[tokio::test]
+async fn an_errors_text_is_screened_and_its_code_kept() {
+    let mut rig = Rig::opened().await;
+    for error in [
+        json!({"code": -32602, "message": EVIL}),
+        json!({"code": -32602, "message": "bad", "data": {"why": [EVIL]}}),
+        json!({"code": -32602, "message": "bad", "more": EVIL}),
+        json!({"code": -32602, "message": "bad", "Message": "worse"}),
+        json!({"code": -32602, "message": "bad", "mes\u{17f}age": "worse"}),
+    ] {
+        rig.ask(r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#).await;
+        rig.got.line().await;
+        rig.say(json!({"jsonrpc": "2.0", "id": 1, "error": error}).to_string()).await;
+        let answer = rig.heard.json().await;
+        let text = answer.to_string();
+        assert!(!text.contains("id_rsa") && !text.contains("worse"), "{text}");
+        let twin = error.as_object().unwrap().keys().any(|name| name != "message" && name.len() > 6);
+        assert_eq!(answer["error"]["code"], if twin { -32000 } else { -32602 }, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn requests_and_notifications_nobody_knows_are_screened_as_text() {
+    let mut rig = Rig::opened().await;
+    for (method, params) in [
+        ("ping", json!({"why": EVIL})),
+        ("roots/list", json!([{"a": EVIL}])),
+        ("x/later", json!({"inputRequests": {"a": {"method": "elicitation/create"}}})),
+        (EVIL, json!({})),
+    ] {
+        rig.say(json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string()).await;
+        assert_eq!(rig.got.json().await["error"]["code"], -32603, "{method}");
+    }
+    for (method, params) in [
+        ("notifications/resources/updated", json!({"uri": EVIL})),
+        ("notifications/elicitation/complete", json!({"elicitationId": EVIL})),
+        ("notifications/tools/list_changed", json!({"_meta": {"note": EVIL}})),
+        ("notifications/later", json!([EVIL])),
+        ("notifications/later", json!({EVIL: 1})),
+        ("notifications/later", json!({"inputRequests": {}})),
+        (EVIL, json!({})),
+    ] {
+        rig.say(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()).await;
+    }
+    for clean in [
+        r#"{"jsonrpc":"2.0","method":"notifications/resources/updated", "params":{"uri":"file:///\u0061.md"}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/elicitation/complete", "params":{"elicitationId":"1"}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed" }"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/later", "params":["a", 1.50 ]}"#,
+        r#"{"jsonrpc":"2.0","id":8, "method":"x/later","params":{"n":1E5,"text":"a \u0062"}}"#,
+    ] {
+        rig.say(clean).await;
+        assert_eq!(rig.heard.line().await.unwrap(), clean);
+    }
+    assert_eq!(rig.finish().await.counts.dropped, 7);
+}
+
+#[tokio::test]
+async fn a_question_with_a_look_alike_of_a_member_is_refused() {
+    let mut rig = Rig::opened_with(Policy { sampling: true, elicitation: true, ..policy() }).await;
+    for line in [
+        ELICIT.replace("\"requestedSchema\"", "\"Message\":\"m\",\"requestedSchema\""),
+        ELICIT.replace("\"requestedSchema\"", "\"me\u{17f}sage\":\"m\",\"requestedSchema\""),
+        SAMPLE.replace("\"maxTokens\"", "\"syſtemPrompt\":\"m\",\"maxTo\u{212a}ens\""),
+    ] {
+        rig.say(line).await;
+        assert_eq!(rig.got.json().await["error"]["data"]["code"], "withheld");
+    }
+    rig.client_hears_nothing_yet().await;
+}

@@ -321,3 +321,68 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
     });
     prop_oneof![6 => whole, 1 => proptest::collection::vec(any::<u8>(), 0..60)]
 }
+
+#[tokio::test]
+async fn an_answer_that_is_both_a_result_and_an_error_is_neither() {
+    let mut rig = Rig::opened().await;
+    for (body, heard) in [
+        (r#""result":{"ok":1.50},"error":null"#, Some(r#""result":{"ok":1.50}"#)),
+        (r#""error":{"code": 1,"message":"m"},"result":null"#, Some(r#""error":{"code": 1,"message":"m"}"#)),
+        (r#""result":null,"error":null"#, Some(r#""result":null"#)),
+        (r#""result":{"ok":1},"error":{"code":1,"message":"m"}"#, None),
+        (r#""error":{},"result":{"inputRequests":{"a":{"method":"elicitation/create"}}}"#, None),
+        (r#""error":false,"result":0"#, None),
+    ] {
+        rig.ask(r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#).await;
+        rig.got.line().await;
+        rig.say(format!(r#"{{"jsonrpc":"2.0","id":1,{body}}}"#)).await;
+        let line = rig.heard.line().await.unwrap();
+        match heard {
+            Some(heard) => assert_eq!(line, format!(r#"{{"jsonrpc":"2.0","id":1,{heard}}}"#)),
+            None => assert!(line.contains("malformed-answer"), "{line}"),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn the_client_gets_one_of_both_and_no_unchecked_question(
+        topic in prop_oneof![Just("initialize"), Just("tools/list"), Just("skills/get"), Just("x")],
+        members in proptest::collection::vec(member(), 1..4),
+    ) {
+        let mut referee = super::super::super::referee::Referee::new(policy());
+        referee.client_says(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{topic}"}}"#).as_bytes());
+        let mut line = format!(r#"{{"jsonrpc":"2.0","id":1,{}}}"#, members.join(",")).into_bytes();
+        let moves = referee.server_says(&line);
+        if !moves.pass {
+            line = moves.to_client.unwrap_or_default();
+        }
+        if !line.is_empty() {
+            let heard: Value = serde_json::from_slice(&line).unwrap();
+            prop_assert!(heard.get("result").is_some() != heard.get("error").is_some(), "{}", heard);
+            for part in ["result", "error", "params"] {
+                let part = heard.get(part).map(Value::to_string).unwrap_or_default();
+                prop_assert!(!part.contains("elicitation/create"), "{}", heard);
+            }
+        }
+    }
+}
+
+/// A member of an answer.
+fn member() -> impl Strategy<Value = String> {
+    let name = prop_oneof![Just("result"), Just("error"), Just("params"), Just("re\\u0073ult"), Just("x")];
+    let asks = r#"{"a":{"method":"elicitation/create","params":{"message":"m"}}}"#;
+    let value = prop_oneof![
+        Just("null".to_owned()),
+        Just("{}".to_owned()),
+        Just(r#"{"tools":[]}"#.to_owned()),
+        Just(r#"{"code":1,"message":"m"}"#.to_owned()),
+        Just(format!(r#"{{"inputRequests":{asks}}}"#)),
+        Just(format!(r#"{{"tools":[],"input\u0052equests":{asks}}}"#)),
+        Just(format!(r#"{{"InputRequests":{asks}}}"#)),
+        Just(format!(r#"{{"code":1,"message":"m","inputRequests":{asks}}}"#)),
+    ];
+    (name, value).prop_map(|(name, value)| format!("\"{name}\":{value}"))
+}
