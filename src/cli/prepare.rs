@@ -245,7 +245,8 @@ fn choose_bin(release: &Release, asked: Option<&str>) -> Result<Bin, Failure> {
 /// Bytes of a folder's files at most.
 const FOLDER_LIMIT: u64 = 256 * 1024 * 1024;
 
-/// A folder as a tar archive, for npm to pack in a cage. What no package holds stays out: `.git`, `node_modules`.
+/// A folder as a tar archive, for npm to pack in a cage. What no package holds stays out: `.git`, `node_modules`, and
+/// every `.npmrc`, which would be npm's configuration while it packs.
 fn folder(root: &std::path::Path) -> Result<Vec<u8>, Failure> {
     let mut archive = tar::Builder::new(Vec::new());
     archive.follow_symlinks(false);
@@ -263,7 +264,7 @@ fn folder(root: &std::path::Path) -> Result<Vec<u8>, Failure> {
                 continue;
             }
             // a link could lead out of the folder; npm leaves links out of packages too
-            if !kind.is_file() {
+            if !kind.is_file() || entry.file_name().eq_ignore_ascii_case(".npmrc") {
                 continue;
             }
             let inside = path.strip_prefix(root).unwrap_or(&path);

@@ -46,6 +46,12 @@ pub enum InstallError {
     /// An artifact of a recipe cannot be had.
     #[error("{0}")]
     Fetch(Failure),
+    /// The package manager could not make one archive of a folder.
+    #[error("the folder cannot be packed")]
+    NotPacked {
+        /// The package manager's own words.
+        said: Vec<Shown>,
+    },
     /// The package manager could not put a dependency tree together.
     #[error("the dependencies of {package} cannot be resolved")]
     Unresolved {
@@ -107,6 +113,13 @@ impl From<InstallError> for Failure {
                 why,
                 "give the engine access to an image registry, or run `pinfold images build node` as root on Debian with `debootstrap` installed",
             ),
+            InstallError::NotPacked { said } => Failure::new(
+                Code::CannotResolve,
+                what,
+                if said.is_empty() { "npm made no archive of it" } else { "npm gave up; its last words are below" },
+                "see that `npm pack` in the folder makes one archive, or mount the archive itself",
+            )
+            .with_last_words(said),
             InstallError::Unresolved { said, denied, .. } => Failure::new(
                 Code::CannotResolve,
                 what,
@@ -124,8 +137,8 @@ impl From<InstallError> for Failure {
             InstallError::OtherTree { .. } => Failure::new(
                 Code::HashMismatch,
                 what,
-                "a package of the tree brings a lock of its own that npm followed instead",
-                "do not use this server; tell its author that `npm-shrinkwrap.json` and the published tree differ",
+                "it is not in the lock, and not in the archive of a package that is: a package brings a lock of its own, or lacks what it says it bundles",
+                "do not use this server; tell its author that its archive and what the registry says of it differ",
             ),
             InstallError::Tool { said, .. } => Failure::new(
                 Code::InstallFailed,

@@ -88,10 +88,17 @@ impl Npm {
             cage.put("/tmp/folder.tar", 0o644, folder).await?;
             Tool::new(["mkdir", "-p", "/tmp/folder", "/tmp/packed"]).run(&cage).await?;
             Tool::new(["tar", "-xf", "/tmp/folder.tar", "-C", "/tmp/folder"]).run(&cage).await?;
-            let npm = ["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", "/tmp/packed"];
-            let printed = self.npm(npm).within("/tmp/folder").run(&cage).await?;
-            let name = printed.lines().last().unwrap_or_default().trim().to_owned();
-            Ok(cage.get(&format!("/tmp/packed/{name}"), PACKED_LIMIT).await?)
+            let npm =
+                ["npm", "pack", "--loglevel=error", "--ignore-scripts", "--pack-destination", "/tmp/packed"];
+            let ended = self.npm(npm).within("/tmp/folder").attempt(&cage).await?;
+            // what npm prints is steered by what it packs; what it wrote is not
+            let written = Tool::new(["ls", "-A", "/tmp/packed"]).run(&cage).await?;
+            match written.lines().collect::<Vec<_>>()[..] {
+                [name] if ended.well && name.ends_with(".tgz") => {
+                    Ok(cage.get(&format!("/tmp/packed/{name}"), PACKED_LIMIT).await?)
+                }
+                _ => Err(InstallError::NotPacked { said: ended.said }),
+            }
         }
         .await;
         cage.end().await?;

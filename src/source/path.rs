@@ -11,6 +11,7 @@ use std::path::{Component, Path};
 
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
+use tar::EntryType;
 
 use super::SourceError;
 use super::release::{Integrity, Manifest, Origin, Release};
@@ -108,6 +109,7 @@ fn no_package(path: &Path, why: &str) -> SourceError {
 
 /// The one `package.json` directly under the tarball's top folder, whatever that is called (npm strips it).
 fn manifest(tgz: &[u8], unpacked_bytes: u64) -> Result<Vec<u8>, String> {
+    plain(tgz, unpacked_bytes)?;
     // npm reads every member of a gzip file, so a second one must not hide anything from us.
     let unpacked = MultiGzDecoder::new(tgz).take(unpacked_bytes);
     let mut archive = tar::Archive::new(unpacked);
@@ -149,6 +151,91 @@ fn manifest(tgz: &[u8], unpacked_bytes: u64) -> Result<Vec<u8>, String> {
         return Err("it unpacks to more than 2 GiB".to_owned());
     }
     found.ok_or_else(|| "it holds no package.json".to_owned())
+}
+
+/// Refuses what tar readers read differently, so that the `package.json` we read is the one npm will: a name given
+/// twice (GNU's long name and a PAX path, or one of them twice), a name for every member after it (global PAX
+/// headers), and types of member that `npm pack` never writes.
+fn plain(tgz: &[u8], unpacked_bytes: u64) -> Result<(), String> {
+    let broken = |error: io::Error| format!("it is no tarball: {error}");
+    let mut archive = tar::Archive::new(MultiGzDecoder::new(tgz).take(unpacked_bytes));
+    let (mut long, mut extended, mut size) = (0, 0, None);
+    let odd = |what: &str| {
+        Err(format!("it holds {what}, which `npm pack` does not write and tar programs read differently"))
+    };
+    for (count, member) in archive.entries().map_err(broken)?.raw(true).enumerate() {
+        // every member may have a header or two of its own
+        if count >= 3 * MEMBERS {
+            return Err(format!("it has more than {MEMBERS} members"));
+        }
+        let mut member = member.map_err(broken)?;
+        let kind = member.header().entry_type();
+        match kind {
+            EntryType::GNULongName | EntryType::GNULongLink => long += 1,
+            EntryType::XHeader | EntryType::XGlobalHeader => {
+                let mut records = Vec::new();
+                (&mut member).take(MANIFEST_BYTES + 1).read_to_end(&mut records).map_err(broken)?;
+                if records.len() as u64 > MANIFEST_BYTES {
+                    return odd("an extended header larger than 4 MiB");
+                }
+                let records = pax(&records).ok_or("it holds an extended header that is malformed")?;
+                let has = |name: &[u8]| records.iter().any(|(key, _)| *key == name);
+                if records.iter().any(|(key, _)| key.starts_with(b"GNU.sparse")) {
+                    return odd("a sparse file");
+                }
+                if kind == EntryType::XGlobalHeader && (has(b"path") || has(b"linkpath") || has(b"size")) {
+                    return odd("a name or size for all its members");
+                }
+                if records.iter().enumerate().any(|(at, (key, _))| records[..at].iter().any(|r| r.0 == *key))
+                {
+                    return odd("one key twice in an extended header");
+                }
+                if kind == EntryType::XHeader {
+                    extended += 1;
+                    size = records.iter().find(|(key, _)| *key == b"size").map(|(_, value)| value.to_vec());
+                }
+            }
+            EntryType::Regular | EntryType::Directory | EntryType::Link | EntryType::Symlink => {
+                if long + extended > 1 {
+                    return odd("a member that is named twice");
+                }
+                let length = member.header().entry_size().map_err(broken)?;
+                if size.is_some_and(|size| size != length.to_string().as_bytes()) {
+                    return odd("a member with two sizes");
+                }
+                (long, extended, size) = (0, 0, None);
+            }
+            _ => return odd("a member that is not a plain file, folder or link"),
+        }
+    }
+    if long + extended > 0 {
+        return odd("a name without a member");
+    }
+    Ok(())
+}
+
+/// What an extended header says: records of `LENGTH KEY=VALUE\n`, the length in decimal and of the whole record
+/// (POSIX pax, "pax Extended Header"). None if that is not what it is: readers differ in what they make of it.
+fn pax(mut records: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
+    let mut said = Vec::new();
+    while !records.is_empty() {
+        let space = records.iter().position(|byte| *byte == b' ')?;
+        let digits = std::str::from_utf8(&records[..space]).ok()?;
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let length: usize = digits.parse().ok()?;
+        let record = records.get(space + 1..length)?.strip_suffix(b"\n")?;
+        let equals = record.iter().position(|byte| *byte == b'=')?;
+        let (key, value) = (&record[..equals], &record[equals + 1..]);
+        // a line end or a zero byte in a name is where readers part ways
+        if [&b"path"[..], b"linkpath"].contains(&key) && value.iter().any(|byte| matches!(byte, 0 | b'\n')) {
+            return None;
+        }
+        said.push((key, value));
+        records = &records[length..];
+    }
+    Some(said)
 }
 
 #[cfg(test)]

@@ -181,3 +181,94 @@ fn looks_at_what_a_path_leads_to() {
     assert_eq!(read(&at("a.tgz")), Ok(b"x".to_vec()));
     assert!(read(&at("gone.tgz")).is_err());
 }
+
+/// The ways to give the next member another name: GNU's, PAX's, PAX's for all members.
+const NAMES: [(&str, EntryType); 3] =
+    [("gnu", EntryType::GNULongName), ("pax", EntryType::XHeader), ("global", EntryType::XGlobalHeader)];
+
+fn named(kind: EntryType, name: &str) -> Vec<u8> {
+    if kind == EntryType::GNULongName {
+        return [name.as_bytes(), b"\0"].concat();
+    }
+    record("path", name).into_bytes()
+}
+
+fn record(key: &str, value: &str) -> String {
+    let rest = format!(" {key}={value}\n");
+    let length = rest.len() + 2;
+    assert!((10..100).contains(&length));
+    format!("{length}{rest}")
+}
+
+/// A manifest, and before a second file headers of these types and contents.
+fn with_headers(headers: &[(EntryType, Vec<u8>)]) -> Vec<u8> {
+    let mut archive = Builder::new(Vec::new());
+    let mut append = |kind: EntryType, name: &str, content: &[u8]| {
+        let mut header = Header::new_ustar();
+        header.set_path(name).unwrap();
+        header.set_entry_type(kind);
+        header.set_mode(0o644);
+        header.set_size(content.len() as u64);
+        header.set_cksum();
+        archive.append(&header, content).unwrap();
+    };
+    append(EntryType::Regular, "package/package.json", MANIFEST.as_bytes());
+    for (kind, content) in headers {
+        append(*kind, "header", content);
+    }
+    append(EntryType::Regular, "package/other", b"other");
+    gzip(&archive.into_inner().unwrap())
+}
+
+#[test]
+fn refuses_a_member_that_is_named_in_two_ways() {
+    for (first_kind, first) in NAMES {
+        for (second_kind, second) in NAMES {
+            for (one, other) in [("package/a", "package/package.json"), ("package/package.json", "package/a")]
+            {
+                let tgz = with_headers(&[(first, named(first, one)), (second, named(second, other))]);
+                assert_eq!(code(&tgz), Code::NotFound, "{first_kind} {one}, {second_kind} {other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn refuses_shapes_that_npm_never_writes() {
+    let pax = |text: &str| vec![(EntryType::XHeader, text.as_bytes().to_vec())];
+    let cases = [
+        ("a global path", vec![(EntryType::XGlobalHeader, record("path", "package/a").into_bytes())]),
+        ("a global link", vec![(EntryType::XGlobalHeader, record("linkpath", "package/a").into_bytes())]),
+        ("a path twice", pax(&(record("path", "package/a") + &record("path", "package/b")))),
+        ("another size", pax(&record("size", "512"))),
+        ("a sparse name", pax(&record("GNU.sparse.name", "package/package.json"))),
+        ("a wrong length", pax("99 path=package/a\n")),
+        ("a signed length", pax("+19 path=package/a\n")),
+        ("two lines", pax(&record("path", "a/b\n20 path=x"))),
+        ("a zero byte", pax(&record("path", "package/package.json\0"))),
+        ("a sparse file", vec![(EntryType::GNUSparse, Vec::new())]),
+        ("a contiguous file", vec![(EntryType::Continuous, Vec::new())]),
+        ("a device", vec![(EntryType::Char, Vec::new())]),
+        ("an unknown type", vec![(EntryType::new(b'X'), record("path", "package/a").into_bytes())]),
+    ];
+    for (what, headers) in cases {
+        assert_eq!(code(&with_headers(&headers)), Code::NotFound, "{what}");
+    }
+}
+
+#[test]
+fn accepts_one_long_name_and_a_comment() {
+    let long = EntryType::GNULongName;
+    for headers in [
+        vec![(long, named(long, "package/a"))],
+        vec![(
+            EntryType::XHeader,
+            (record("path", "package/a") + &record("size", "500"))
+                .replace("12 size=500", "9 size=5")
+                .into_bytes(),
+        )],
+        vec![(EntryType::XGlobalHeader, record("comment", "of git archive").into_bytes())],
+    ] {
+        made(&with_headers(&headers)).unwrap();
+    }
+}
