@@ -27,6 +27,7 @@ mod limits;
 mod noise;
 mod pins;
 mod profile;
+mod registry;
 mod screen;
 mod secrets;
 mod servers;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         consent::tests(),
         pins::tests(),
         errors::tests(),
+        registry::tests(),
         clients::tests(),
     ];
     let tests: Vec<_> = tests.into_iter().flatten().collect();

@@ -281,3 +281,57 @@ proptest! {
         let _ = Lock::npm(text.as_bytes(), &release());
     }
 }
+
+#[test]
+fn refuses_a_package_with_a_lock_of_its_own() {
+    let more =
+        json!({ "node_modules/b": { "version": "1.0.0", "integrity": hash("b"), "hasShrinkwrap": true } });
+    let error = read(&lock(more)).unwrap_err();
+    assert_eq!(error, PlanRefused::OwnLock { package: Shown::new("b@1.0.0") });
+    assert_eq!(error.code(), crate::failure::Code::SourceRefused);
+}
+
+#[test]
+fn what_travels_in_a_locked_archive_is_as_locked_and_nothing_else() {
+    let owner = json!({ "version": "1.0.0", "integrity": hash("b"), "bundleDependencies": ["c"], "dependencies": { "c": "1" } });
+    let lock = read(&lock(json!({ "node_modules/b": owner }))).unwrap();
+    let laid = |more: Value| {
+        let mut laid = lock.packages();
+        laid.remove("");
+        laid.extend(more.as_object().unwrap().clone());
+        laid
+    };
+    let own = "node_modules/b/node_modules/c";
+    for accepted in [
+        json!({}),
+        json!({ own: { "version": "1.0.0", "inBundle": true } }),
+        json!({ own: { "version": "1.0.0", "inBundle": true, "dependencies": { "d": "1" } },
+                "node_modules/b/node_modules/d": { "version": "1.0.0", "inBundle": true } }),
+    ] {
+        assert_eq!(lock.not_laid_as_locked(&laid(accepted.clone())), None, "{accepted}");
+    }
+    for (path, refused) in [
+        (own, json!({ "version": "1.0.0" })),
+        (own, json!({ "version": "1.0.0", "inBundle": true, "integrity": hash("c") })),
+        (own, json!({ "version": "1.0.0", "inBundle": true, "resolved": "https://registry.example/c.tgz" })),
+        (own, json!({ "inBundle": true, "link": true, "resolved": "../c" })),
+        ("node_modules/b/node_modules/d", json!({ "version": "1.0.0", "inBundle": true })),
+        ("node_modules/a/node_modules/c", json!({ "version": "1.0.0", "inBundle": true })),
+        ("node_modules/c", json!({ "version": "1.0.0", "inBundle": true })),
+        ("node_modules/a", json!({ "version": "9.9.9", "integrity": hash("a") })),
+        ("node_modules/a", json!({ "version": "1.0.0", "integrity": hash("other") })),
+        ("node_modules/a", json!({ "version": "1.0.0", "bundleDependencies": ["c"] })),
+    ] {
+        assert_eq!(lock.not_laid_as_locked(&laid(json!({ path: refused }))), Some(path), "{refused}");
+    }
+}
+
+#[test]
+fn a_laid_package_cannot_declare_what_it_bundles_itself() {
+    let lock = read(&lock(json!({}))).unwrap();
+    let laid = json!({
+        "node_modules/a": { "version": "1.0.0", "integrity": hash("a"), "bundleDependencies": ["c"] },
+        "node_modules/a/node_modules/c": { "version": "1.0.0", "inBundle": true },
+    });
+    assert_eq!(lock.not_laid_as_locked(laid.as_object().unwrap()), Some("node_modules/a/node_modules/c"));
+}
