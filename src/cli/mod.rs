@@ -117,7 +117,7 @@ async fn execute(command: Command, out: &Out) -> Result<ExitCode, Failure> {
     match command {
         // these need nothing of this machine
         Command::Screen(args) => return screen::run(&args, out),
-        Command::Completions(args) => return Ok(completions::run(&args)),
+        Command::Completions(args) => return Ok(completions::run(&args, out)),
         // this one answers on standard output whatever fails, the state directory included
         Command::Run(args) => return run::run(&args, out).await,
         _ => {}

@@ -42,6 +42,16 @@ pub struct Args {
 
 pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     let given = args.consent.as_deref().map(digest).transpose()?;
+    if let Ok(name) = args.spec.parse::<LocalName>()
+        && let Some(pin) = host.store()?.find(&name)?
+    {
+        return Err(Failure::new(
+            Code::Usage,
+            format!("{name} is the name of a mounted server"),
+            "a server is mounted by what it is, not by its name here",
+            format!("to mount it anew, run `pinfold mount {}`", pin.plan().release().id()),
+        ));
+    }
     host.sweep().await?;
     consent::ShownPlans::of(host.home())?.sweep(Timestamp::now())?;
     let prepared = match &given {
@@ -111,10 +121,14 @@ fn mounted(host: &Host, prepared: &Prepared) -> Result<Option<Pin>, Failure> {
     }
 }
 
-/// A plan that was consented to is not asked about again; at most its image is made anew.
+/// A plan that was consented to is not asked about again; at most its image is made anew, and it is tried if it could
+/// not be before.
 async fn again(host: &Host, out: &Out, pin: Pin, prepared: &Prepared) -> Result<ExitCode, Failure> {
     let (image, fresh) = install(host, out, &pin, prepared.archive.as_deref()).await?;
     start::remember(host, &pin, &image)?;
+    if pin.surface().is_none() {
+        try_and_pin(host, out, &pin, &image).await?;
+    }
     out.pause();
     if out.is_json() {
         out.document(&json!({"name": pin.name(), "digest": pin.plan().digest(), "mounted": "before"}));
@@ -141,6 +155,7 @@ fn ask(host: &Host, out: &Out, prepared: &Prepared, given: Option<&Digest>) -> R
                     prepared.archive.as_deref(),
                     now,
                 )?;
+                out.card_aside(&card);
             }
             consent::ask(&card, console.as_mut().map(|console| console as &mut dyn Terminal), now)
         }

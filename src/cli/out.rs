@@ -103,6 +103,22 @@ impl Out {
         write(io::stdout(), &format!("{}\n", ascii(&text)));
     }
 
+    /// A shell's script of our own making, as it is.
+    pub fn script(&self, text: &[u8]) {
+        write(io::stdout(), &String::from_utf8_lossy(text));
+    }
+
+    /// A card on the way, where there is nobody to ask: what the digest in the error that follows stands for.
+    pub fn card_aside(&self, card: &Card<'_>) {
+        if !self.json && !self.quiet {
+            self.pause();
+            write(
+                io::stderr(),
+                &format!("{}\n", card.text(USUAL_WIDTH, self.palette(io::stderr().is_terminal()))),
+            );
+        }
+    }
+
     /// A card as a result. It draws third-party text safely by itself.
     pub fn card(&self, card: &Card<'_>) {
         let stdout = io::stdout();

@@ -17,7 +17,7 @@ use crate::source::{Release, Spec, npm, path};
 use crate::text::Shown;
 
 /// What decides a plan besides the package.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, clap::Args)]
 pub struct PlanOptions {
     /// The name it will go by here; made from the package's name otherwise
     #[arg(long, value_name = "NAME")]

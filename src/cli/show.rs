@@ -8,8 +8,7 @@ use super::host::Host;
 use super::out::Out;
 use super::prepare::{PlanOptions, prepare};
 use crate::consent::{Card, ShownPlans};
-use crate::failure::Failure;
-use crate::pin::PinError;
+use crate::failure::{Code, Failure};
 use crate::plan::{Facts, LocalName};
 
 #[derive(Debug, clap::Args)]
@@ -25,11 +24,20 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     let now = Timestamp::now();
     if let Ok(name) = args.spec.parse::<LocalName>() {
         return match host.store()?.load(&name) {
+            // its plan is what it is; with other options it would be another
+            Ok(pin) if args.options != PlanOptions::default() => Err(Failure::new(
+                Code::Usage,
+                format!("{name} is mounted, and options do not change its plan"),
+                "with a mounted server's name, the plan that was agreed to is shown",
+                format!(
+                    "to see another plan, run `pinfold show {}` with these options",
+                    pin.plan().release().id()
+                ),
+            )),
             Ok(pin) => {
                 draw(out, &Card::new(pin.plan(), pin.lock(), &Facts::default(), now));
                 Ok(ExitCode::SUCCESS)
             }
-            Err(error @ PinError::NotMounted { .. }) => Err(error.into()),
             Err(error) => Err(error.into()),
         };
     }

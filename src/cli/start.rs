@@ -154,7 +154,7 @@ pub async fn failed(
     let hint = if wanters.is_empty() {
         format!(
             "its last words are below, if it had any; `pinfold show {}` shows what it was started with",
-            pin.name()
+            pin.plan().release().id()
         )
     } else {
         // the commonest reason by far: a native module whose script would have fetched or built it
