@@ -89,6 +89,12 @@ impl Docker {
         Ok(handle)
     }
 
+    /// A container that is never started: the engine puts files into it and takes them out by itself.
+    async fn create_idle(&self, image: &ImageId) -> Result<Handle, EngineError> {
+        let host = HostConfig { network_mode: Some("none".into()), ..Default::default() };
+        self.create(self.body(image, &Labels::new(), host)).await
+    }
+
     async fn start_cage(&self, spec: CageSpec) -> Result<Started, EngineError> {
         let mut body = self.body(&spec.image, &spec.labels, terms::host_config(&spec.profile));
         body.user = Some(format!("{}:{}", spec.profile.user().uid(), spec.profile.user().gid()));
@@ -150,13 +156,7 @@ impl Docker {
     }
 
     async fn make_layer(&self, base: &ImageId, tar: PathBuf, labels: Labels) -> Result<ImageId, EngineError> {
-        // never started: the engine unpacks the archive into the container's layer by itself
-        let body = self.body(
-            base,
-            &Labels::new(),
-            HostConfig { network_mode: Some("none".into()), ..Default::default() },
-        );
-        let handle = self.create(body).await?;
+        let handle = self.create_idle(base).await?;
         let made = self.fill(&handle, tar, labels).await;
         self.remove(&handle).await?;
         made
@@ -210,12 +210,7 @@ impl Docker {
 
     async fn read_file(&self, image: &ImageId, path: &str, limit: u64) -> Result<Vec<u8>, EngineError> {
         let doing = "read a file out of an image";
-        let body = self.body(
-            image,
-            &Labels::new(),
-            HostConfig { network_mode: Some("none".into()), ..Default::default() },
-        );
-        let handle = self.create(body).await?;
+        let handle = self.create_idle(image).await?;
         let options = DownloadFromContainerOptionsBuilder::default().path(path).build();
         let archive = self
             .api

@@ -8,12 +8,9 @@
 
 use std::collections::BTreeSet;
 
-use super::CageError;
-use super::engine::{Engine, ImageId, ImageRecord, Labels, label};
-use super::init_binary;
-use super::layer::Layer;
-use super::profile::INIT;
+use super::engine::{Engine, ImageId, Labels, label};
 use super::stamp::Stamp;
+use super::{CageError, init_binary, layer};
 use crate::digest::Digest;
 use crate::pin::Pin;
 
@@ -68,21 +65,12 @@ impl Image {
             return Ok(Some(Self { id: image.id, tree }));
         }
         let images = stamp.genuine(engine.images(&of_tree(tree)).await?);
-        let ours = init_binary::digest().to_string();
-        let current = |image: &&ImageRecord| image.labels.get(label::INIT) == Some(&ours);
-        if let Some(image) = images.iter().find(current) {
-            return Ok(Some(Self { id: image.id.clone(), tree }));
-        }
-        let Some(older) = images.into_iter().next() else { return Ok(None) };
-        let mut layer = Layer::new()?;
-        layer.file(INIT.trim_start_matches('/'), 0o555, init_binary::INIT)?;
-        let tar = layer.finish()?;
-        let id = engine.layer(&older.id, tar.to_path_buf(), wanted).await?;
-        Ok(Some(Self { id, tree }))
+        let found = layer::with_our_init(engine, images, |_| wanted).await?;
+        Ok(found.map(|(id, _)| Self { id, tree }))
     }
 
-    /// Removes the sealed images of this state directory that nothing needs: of trees that `keep` does not have, made by launches that are
-    /// over. What an ended or replaced mount left. Gives how many there were.
+    /// Removes the sealed images of this state directory that nothing needs: of trees that `keep` does not have, made
+    /// by launches that are over. What an ended or replaced mount left. Gives how many there were.
     pub async fn prune(
         engine: &dyn Engine,
         stamp: &Stamp,

@@ -10,6 +10,9 @@ use std::path::{Component, Path};
 use flate2::read::GzDecoder;
 use tempfile::TempPath;
 
+use super::engine::{Engine, ImageId, ImageRecord, Labels, label};
+use super::profile::INIT;
+use super::{CageError, init_binary};
 use crate::plan::User;
 
 /// Whose an entry is.
@@ -58,6 +61,11 @@ impl Layer {
         self.archive.append_data(&mut header, path, bytes)
     }
 
+    /// Adds this build's init, where every cage has its PID 1.
+    pub(crate) fn init(&mut self) -> std::io::Result<()> {
+        self.file(INIT.trim_start_matches('/'), 0o555, init_binary::INIT)
+    }
+
     /// Adds a symbolic link.
     pub(crate) fn link(&mut self, path: &str, target: &str) -> std::io::Result<()> {
         let mut header = header(tar::EntryType::Symlink, 0o777, Owner::Root, 0);
@@ -100,6 +108,29 @@ impl Layer {
         file.flush()?;
         Ok(self.path)
     }
+}
+
+/// The one of these images that has this build's init, else the first with init put on top of it, labelled with what
+/// `labels` makes of its labels; the image and its labels. None of none.
+///
+/// The images are of one kind, and their stamps were verified.
+pub(crate) async fn with_our_init(
+    engine: &dyn Engine,
+    images: Vec<ImageRecord>,
+    labels: impl FnOnce(Labels) -> Labels,
+) -> Result<Option<(ImageId, Labels)>, CageError> {
+    let ours = init_binary::digest().to_string();
+    if let Some(image) = images.iter().find(|image| image.labels.get(label::INIT) == Some(&ours)) {
+        return Ok(Some((image.id.clone(), image.labels.clone())));
+    }
+    let Some(mut older) = images.into_iter().next() else { return Ok(None) };
+    older.labels.insert(label::INIT.into(), ours);
+    let labels = labels(older.labels);
+    let mut layer = Layer::new()?;
+    layer.init()?;
+    let tar = layer.finish()?;
+    let image = engine.layer(&older.id, tar.to_path_buf(), labels.clone()).await?;
+    Ok(Some((image, labels)))
 }
 
 fn header(kind: tar::EntryType, mode: u32, owner: Owner, size: u64) -> tar::Header {

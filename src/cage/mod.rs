@@ -24,7 +24,7 @@ pub mod seccomp;
 pub mod server;
 pub mod stamp;
 
-use engine::{CageSpec, Complaints, Engine, EngineError, Handle, ImageId, Labels};
+use engine::{CageSpec, Engine, EngineError, Handle, ImageId, Labels};
 use gate::Gate;
 use link::{Link, LinkError, Program, Running};
 use profile::{HOSTNAME, NAMESERVER, Profile};
@@ -44,7 +44,6 @@ pub struct Cage {
     engine: Arc<dyn Engine>,
     handle: Handle,
     link: Link,
-    complaints: Complaints,
 }
 
 /// Why a cage is not there, or no longer.
@@ -134,7 +133,7 @@ impl Cage {
         let why = match opened {
             // compared before the first program: a cage that is weaker than promised runs nothing
             Ok(Ok(link)) => match compare(&profile, link.facts()) {
-                Ok(()) => return Ok(Cage { engine, handle, link, complaints }),
+                Ok(()) => return Ok(Cage { engine, handle, link }),
                 Err(error) => CageError::Engine(error),
             },
             Ok(Err(why)) => CageError::Closed { why, complaints: complaints.lines() },
@@ -158,11 +157,6 @@ impl Cage {
     /// Reads a file from inside, of at most `limit` bytes.
     pub(crate) async fn get(&self, path: &str, limit: u64) -> Result<Vec<u8>, CageError> {
         Ok(self.link.get(path, limit).await?)
-    }
-
-    /// What init wrote on its own standard error.
-    pub fn complaints(&self) -> Vec<Shown> {
-        self.complaints.lines()
     }
 
     /// Ends everything inside and waits until the container is gone.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::egress::{Egress, EgressRule};
 use super::engine::{Engine, Labels, label};
 use super::image::Image;
-use super::link::{Argument, Ending, Program, Running, Value};
+use super::link::{Ending, Program, Running, Value};
 use super::profile::{HOME, PATH, Profile};
 use super::{Cage, CageError};
 use crate::net::Resolver;
@@ -110,11 +110,6 @@ async fn launch(
     env.extend(settings);
     let filled = given.fill(plan);
     env.extend(filled.env);
-    let program = Program {
-        argv: filled.argv.into_iter().collect::<Vec<Argument>>(),
-        env,
-        cwd: SERVER_DIR.into(),
-        ending: Ending::SERVER,
-    };
+    let program = Program { argv: filled.argv, env, cwd: SERVER_DIR.into(), ending: Ending::SERVER };
     cage.run(program).await
 }

@@ -3,7 +3,6 @@
 //! Through the same session an AI client gets, so a tool that is refused there is refused here.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,10 +10,11 @@ use tokio::sync::mpsc;
 
 use super::host::Host;
 use super::out::Out;
-use super::{start, trial};
+use super::start::{self, Live};
+use super::trial;
 use crate::failure::{Code, Failure};
 use crate::pin::Pin;
-use crate::proxy::{self, Era, Left, Peer, PeerError, Policy, ScreenOnly, ServerEnd, Streams};
+use crate::proxy::{self, Era, Left, Peer, PeerError, Streams};
 use crate::text::Shown;
 
 /// How long the tool may take. Longer than any client waits.
@@ -81,24 +81,14 @@ async fn call(
         }
     };
     let live = start::start_mounted(host, pin, "call", listen).await?;
-    let (input, output, mut handle, words, egress, cage) = live.split();
+    let Live { input, output, handle, words, egress, cage } = live;
     let (ours, theirs) = tokio::io::duplex(BUFFER);
     let (from_client, to_client) = tokio::io::split(theirs);
     let (reader, writer) = tokio::io::split(ours);
     let streams = Streams { from_client, to_client, from_server: output, to_server: input };
-    let policy = Policy {
-        server: pin.name().to_string(),
-        sampling: false,
-        elicitation: false,
-        opener_timeout: PATIENCE,
-        ending: super::run::ENDING,
-        gatekeeper: Arc::new(ScreenOnly),
-    };
+    let policy = start::policy(pin, PATIENCE);
     let (tell, _told) = mpsc::channel(1);
-    let ended = {
-        let words = words.clone();
-        async move { ServerEnd { how: start::in_words(handle.exit().await), last_words: words.lines().await } }
-    };
+    let ended = start::end(handle, words.clone());
     let asking = async {
         let (mut peer, _) = Peer::open(reader, writer, era, era.narrowest(), PATIENCE).await?;
         peer.request("tools/call", json!({"name": tool, "arguments": arguments})).await

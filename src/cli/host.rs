@@ -141,11 +141,10 @@ impl Host {
 
     /// Makes the Node runtime image.
     pub async fn build_runtime(&self, out: &Out) -> Result<Runtime, Failure> {
-        let registries = match self.npm_config()?.registries(None) {
-            Ok(registries) => registries,
-            // nobody set one, and there is no image yet to ask: npm on this host has the same one built in
-            Err(_) => self.npm_config()?.registries(own_npm_default().await.as_deref())?,
-        };
+        let config = self.npm_config()?;
+        // where nobody set one, there is no image yet to ask: npm on this host has the same one built in
+        let default = if config.needs_client_default() { own_npm_default().await } else { None };
+        let registries = config.registries(default.as_deref())?;
         let larder = Registry { client: &self.client, registries: &registries };
         Ok(runtime::build(self.engine().await?, &self.stamp()?, &Recipe::node(), &larder, out).await?)
     }

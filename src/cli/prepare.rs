@@ -69,7 +69,7 @@ pub async fn prepare(host: &Host, out: &Out, text: &str, options: &PlanOptions) 
     let (release, archive) = match &spec {
         Spec::Npm(spec) => {
             out.step(&format!("looking up {}", spec.name()));
-            (npm::find(host.client(), &host.registries(&runtime)?, spec).await?, None)
+            (npm::find(host.client(), npm.registries(), spec).await?, None)
         }
         Spec::Path(spec) => {
             let origin =

@@ -13,19 +13,18 @@ use tokio::sync::mpsc;
 use super::host::Host;
 use super::mount::word;
 use super::out::{self, Out};
-use super::{start, stdio};
+use super::start::{self, Live};
+use super::stdio;
 use crate::cage::egress::Egress;
 use crate::failure::{Code, Failure};
 use crate::pin::Pin;
-use crate::proxy::{self, Event, Left, Policy, ScreenOnly, ServerEnd, Streams, opener};
+use crate::proxy::{self, Event, Left, Streams, opener};
 use crate::state::{Audit, AuditEvent};
 
 /// How long a server may take to answer its client's opener.
 const OPENER: Duration = Duration::from_secs(60);
 /// Names out of reach that are told one by one; a server can make up as many as it likes.
 const DENIED_TOLD: usize = 10;
-/// How long a session goes on after its client left.
-pub const ENDING: Duration = Duration::from_secs(6);
 /// Events that wait to be told; more are counted only.
 const EVENTS: usize = 256;
 
@@ -65,7 +64,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
         code = &mut told => return Ok(ExitCode::from(code)),
     };
 
-    let (input, output, handle, words, egress, cage) = live.split();
+    let Live { input, output, handle, words, egress, cage } = live;
     let (tell, mut told_of) = mpsc::channel(EVENTS);
     let streams = Streams {
         from_client: stdio::input(),
@@ -73,21 +72,8 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
         from_server: output,
         to_server: input,
     };
-    let policy = Policy {
-        server: pin.name().to_string(),
-        sampling: false,
-        elicitation: false,
-        opener_timeout: OPENER,
-        ending: ENDING,
-        gatekeeper: Arc::new(ScreenOnly),
-    };
-    let ended = {
-        let (words, mut handle) = (words.clone(), handle);
-        async move {
-            let how = start::in_words(handle.exit().await);
-            ServerEnd { how, last_words: words.lines().await }
-        }
-    };
+    let policy = start::policy(&pin, OPENER);
+    let ended = start::end(handle, words.clone());
     let session = proxy::session(streams, policy, tell, ended, stdio::input_gone());
     let narrate = async {
         while let Some(event) = told_of.recv().await {
@@ -114,7 +100,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
 }
 
 /// Everything up to a running server.
-async fn prepare(name: &str) -> Result<(Arc<Host>, Pin, start::Live), Failure> {
+async fn prepare(name: &str) -> Result<(Arc<Host>, Pin, Live), Failure> {
     let host = Arc::new(Host::open()?);
     let pin = start::pin(&host, name)?;
     // what earlier launches left is nothing this start has to wait for

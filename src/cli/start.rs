@@ -20,12 +20,15 @@ use crate::cage::server::{self, Server};
 use crate::failure::{Code, Failure};
 use crate::pin::{LocalFacts, Pin};
 use crate::plan::LocalName;
+use crate::proxy::{Policy, ScreenOnly, ServerEnd};
 use crate::secret::Given;
 use crate::state::{Audit, AuditEvent};
 use crate::text::Shown;
 
 /// Lines of a server's standard error that are kept for when it fails.
 const LAST_WORDS: usize = 20;
+/// How long a session goes on after its client left.
+const ENDING: Duration = Duration::from_secs(6);
 /// Lines of it that are passed on in one second.
 const LINES_PER_SECOND: u32 = 200;
 /// Longest line of it that is drawn, in bytes.
@@ -43,7 +46,8 @@ pub struct Live {
     pub words: LastWords,
     /// What it may reach, and what it tried.
     pub egress: Arc<Egress>,
-    cage: Cage,
+    /// The cage, to be ended when they are done.
+    pub cage: Cage,
 }
 
 /// The pin of a name that the user typed.
@@ -62,10 +66,8 @@ pub fn pin(host: &Host, name: &str) -> Result<Pin, Failure> {
 /// The sealed image of a pin, without the network.
 pub async fn image(host: &Host, pin: &Pin) -> Result<Option<Image>, Failure> {
     let engine = host.engine().await?;
-    let mut facts = LocalFacts::load(host.home(), pin.name())?;
-    let known = facts.image.take().map(ImageId::new);
-    let found = Image::find(engine.as_ref(), pin, &host.stamp()?, known.as_ref()).await?;
-    Ok(found)
+    let known = LocalFacts::load(host.home(), pin.name())?.image.map(ImageId::new);
+    Ok(Image::find(engine.as_ref(), pin, &host.stamp()?, known.as_ref()).await?)
 }
 
 /// Starts the server of a pin.
@@ -136,11 +138,22 @@ fn no_image(pin: &Pin) -> Failure {
     )
 }
 
-impl Live {
-    /// Its streams and its life for somebody else to hold, and the cage to end when they are done.
-    pub fn split(self) -> (Input, Output, Handle, LastWords, Arc<Egress>, Cage) {
-        (self.input, self.output, self.handle, self.words, self.egress, self.cage)
+/// What a session with the server of a pin allows, whichever command asks.
+pub fn policy(pin: &Pin, opener_timeout: Duration) -> Policy {
+    Policy {
+        server: pin.name().to_string(),
+        sampling: false,
+        elicitation: false,
+        opener_timeout,
+        ending: ENDING,
+        gatekeeper: Arc::new(ScreenOnly),
     }
+}
+
+/// How the server ended, once it has, with its last words.
+pub async fn end(mut handle: Handle, words: LastWords) -> ServerEnd {
+    let how = in_words(handle.exit().await);
+    ServerEnd { how, last_words: words.lines().await }
 }
 
 /// A server that failed, in words: how it ended and what it said.

@@ -73,8 +73,8 @@ pub async fn look(
     capabilities: serde_json::Value,
 ) -> Result<Look, Failure> {
     let given = Given::from_environment(pin.plan())?;
-    let live: Live = start::start(host, pin, image, given, "trial", |_| {}).await?;
-    let (input, output, mut handle, words, _egress, cage) = live.split();
+    let live = start::start(host, pin, image, given, "trial", |_| {}).await?;
+    let Live { input, output, mut handle, words, cage, .. } = live;
     let asked = async {
         let (mut peer, opened) = Peer::open(output, input, era, capabilities, PATIENCE).await?;
         Survey::take(&mut peer, &opened).await

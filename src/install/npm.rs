@@ -81,6 +81,11 @@ impl Npm {
         Self { engine, runtime, registries, resolver, roots, stamp }
     }
 
+    /// The registries it is set to.
+    pub fn registries(&self) -> &Registries {
+        &self.registries
+    }
+
     /// Packs a folder as `npm publish` would, scripts off and without a network: the bytes of the tarball.
     pub async fn pack(&self, folder: &[u8]) -> Result<Vec<u8>, InstallError> {
         let cage = self.open(Profile::resolve(), Arc::new(Egress::none(self.resolver.clone()))).await?;

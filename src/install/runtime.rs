@@ -17,10 +17,10 @@ use tokio::io::AsyncReadExt;
 use super::{InstallError, Progress, Tool};
 use crate::cage::Cage;
 use crate::cage::egress::Egress;
-use crate::cage::engine::{Engine, ImageId, ImageRecord, Labels, label};
-use crate::cage::init_binary::{self, INIT as INIT_BYTES};
-use crate::cage::layer::{Layer, Owner};
-use crate::cage::profile::{HOME, INIT, Profile};
+use crate::cage::engine::{Engine, ImageId, Labels, label};
+use crate::cage::init_binary;
+use crate::cage::layer::{self, Layer, Owner};
+use crate::cage::profile::{HOME, Profile};
 use crate::cage::stamp::Stamp;
 use crate::net::Resolver;
 use crate::plan::SERVER_DIR;
@@ -140,10 +140,10 @@ impl Runtime {
         self.registry.as_deref()
     }
 
-    fn read(record: &ImageRecord) -> Self {
-        let get = |name: &str| record.labels.get(name).filter(|value| !value.is_empty()).cloned();
+    fn read(image: ImageId, labels: &Labels) -> Self {
+        let get = |name: &str| labels.get(name).filter(|value| !value.is_empty()).cloned();
         Self {
-            image: record.id.clone(),
+            image,
             name: get(label::RUNTIME).unwrap_or_default(),
             version: get(label::VERSION).unwrap_or_default(),
             recipe: get(label::RECIPE).unwrap_or_default(),
@@ -159,19 +159,8 @@ pub async fn find(
     recipe: &Recipe,
 ) -> Result<Option<Runtime>, InstallError> {
     let images = stamp.genuine(engine.images(&recipe.labels()).await?);
-    let ours = init_binary::digest().to_string();
-    if let Some(ready) = images.iter().find(|image| image.labels.get(label::INIT) == Some(&ours)) {
-        return Ok(Some(Runtime::read(ready)));
-    }
-    let Some(older) = images.first() else { return Ok(None) };
-    let mut labels = older.labels.clone();
-    labels.insert(label::INIT.into(), ours);
-    let labels = stamp.on(labels);
-    let mut layer = Layer::new()?;
-    layer.file(INIT.trim_start_matches('/'), 0o555, INIT_BYTES)?;
-    let tar = layer.finish()?;
-    let image = engine.layer(&older.id, tar.to_path_buf(), labels.clone()).await?;
-    Ok(Some(Runtime::read(&ImageRecord { id: image, labels, size: 0 })))
+    let found = layer::with_our_init(engine, images, |labels| stamp.on(labels)).await?;
+    Ok(found.map(|(id, labels)| Runtime::read(id, &labels)))
 }
 
 /// Makes the runtime image of a recipe.
@@ -226,7 +215,7 @@ pub async fn build(
     layer.folder("tmp", 0o1777, Owner::Root)?;
     layer.folder(HOME.trim_start_matches('/'), 0o700, Owner::Cage)?;
     layer.folder(SERVER_DIR.trim_start_matches('/'), 0o755, Owner::Cage)?;
-    layer.file(INIT.trim_start_matches('/'), 0o555, INIT_BYTES)?;
+    layer.init()?;
     let tar = layer.finish()?;
     let mut labels = recipe.labels();
     // not yet a runtime image: it has not been tried
@@ -248,7 +237,7 @@ pub async fn build(
     let labels = stamp.on(labels);
     let nothing = Layer::new()?.finish()?;
     let image = engine.layer(&untried, nothing.to_path_buf(), labels.clone()).await?;
-    Ok(Runtime::read(&ImageRecord { id: image, labels, size: 0 }))
+    Ok(Runtime::read(image, &labels))
 }
 
 /// Runs the interpreter and the package manager in a cage, and asks the latter for its package index.

@@ -59,7 +59,8 @@ async fn cage(gate: TestGate) -> Cage {
     cage_with(Arc::new(gate)).await
 }
 
-async fn cage_with(gate: Arc<TestGate>) -> Cage {
+/// Init as an ordinary process, and the stream to it.
+fn spawned() -> (Child, impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
     let mut init = Command::new(concat!(env!("OUT_DIR"), "/pinfold-init"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -67,6 +68,11 @@ async fn cage_with(gate: Arc<TestGate>) -> Cage {
         .spawn()
         .unwrap();
     let stream = tokio::io::join(init.stdout.take().unwrap(), init.stdin.take().unwrap());
+    (init, stream)
+}
+
+async fn cage_with(gate: Arc<TestGate>) -> Cage {
+    let (init, stream) = spawned();
     let link = Link::open_with_dns(stream, gate, 0).await.unwrap();
     Cage { link, init }
 }

@@ -68,16 +68,21 @@ async fn free_port() -> u16 {
     TcpListener::bind("0.0.0.0:0").await.unwrap().local_addr().unwrap().port()
 }
 
+/// A gate that lets one name out by one port, to `upstream`.
+fn gate_to(upstream: &TcpListener, port: u16, name: &'static str) -> Arc<TestGate> {
+    Arc::new(TestGate {
+        ports: vec![port],
+        names: vec![name],
+        upstream: Some(upstream.local_addr().unwrap()),
+        ..TestGate::default()
+    })
+}
+
 #[tokio::test]
 async fn a_connection_reaches_its_host_under_its_name_with_both_ends() {
     let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = free_port().await;
-    let gate = Arc::new(TestGate {
-        ports: vec![port],
-        names: vec!["api.example"],
-        upstream: Some(upstream.local_addr().unwrap()),
-        ..TestGate::default()
-    });
+    let gate = gate_to(&upstream, port, "api.example");
     let (_cage, dns) = cage_with_dns(gate.clone()).await;
     let (_, Some(address)) = ask(dns, "api.example", 1).await else { panic!("no address") };
 
@@ -101,12 +106,7 @@ async fn a_connection_reaches_its_host_under_its_name_with_both_ends() {
 async fn localhost_leads_to_the_launcher_where_it_is_allowed() {
     let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = free_port().await;
-    let gate = Arc::new(TestGate {
-        ports: vec![port],
-        names: vec!["localhost"],
-        upstream: Some(upstream.local_addr().unwrap()),
-        ..TestGate::default()
-    });
+    let gate = gate_to(&upstream, port, "localhost");
     let (_cage, dns) = cage_with_dns(gate.clone()).await;
     let (code, Some(invented)) = ask(dns, "localhost", 1).await else { panic!("no address") };
     assert_eq!((code, invented), (0, [127, 64, 0, 1]));
@@ -130,12 +130,7 @@ async fn localhost_leads_to_the_launcher_where_it_is_allowed() {
 async fn a_cut_off_connection_is_reset_not_ended() {
     let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = free_port().await;
-    let gate = Arc::new(TestGate {
-        ports: vec![port],
-        names: vec!["api.example"],
-        upstream: Some(upstream.local_addr().unwrap()),
-        ..TestGate::default()
-    });
+    let gate = gate_to(&upstream, port, "api.example");
     let (_cage, dns) = cage_with_dns(gate).await;
     let (_, Some(address)) = ask(dns, "api.example", 1).await else { panic!("no address") };
     let mut near = TcpStream::connect((std::net::Ipv4Addr::from(address), port)).await.unwrap();
@@ -171,13 +166,7 @@ async fn refuses_what_the_gate_refuses_and_addresses_that_stand_for_nothing() {
 async fn a_port_that_cannot_be_served_is_told() {
     let taken = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let gate = TestGate { ports: vec![taken.local_addr().unwrap().port()], ..TestGate::default() };
-    let mut init = Command::new(concat!(env!("OUT_DIR"), "/pinfold-init"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let stream = tokio::io::join(init.stdout.take().unwrap(), init.stdin.take().unwrap());
+    let (mut init, stream) = spawned();
     let opened = Link::open_with_dns(stream, Arc::new(gate), 0).await;
     assert!(matches!(opened.map(drop), Err(LinkError::Unable { .. })));
     timeout(LONG, init.wait()).await.unwrap().unwrap();
