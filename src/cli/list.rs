@@ -20,7 +20,7 @@ pub fn run(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
                 Ok(json!({
                     "name": pin.name(),
                     "source": plan.source(),
-                    "version": plan.release().version().to_string(),
+                    "version": plan.release().package().version(),
                     "digest": plan.digest(),
                     "last_run": last_run,
                 }))

@@ -19,7 +19,7 @@ use crate::digest::Digest;
 use crate::failure::{Code, Failure};
 use crate::install::Progress;
 use crate::pin::{Pin, PinError, Surface};
-use crate::plan::LocalName;
+use crate::plan::{LocalName, Tree};
 use crate::proxy::Survey;
 use crate::screen::Kind;
 use crate::secret::{Given, NotGiven};
@@ -180,7 +180,10 @@ async fn install(
         return Ok((image, false));
     }
     let runtime = host.runtime(out).await?;
-    let image = host.npm(runtime).await?.install(pin, archive, out).await?;
+    let npm = host.npm(runtime).await?;
+    let image = match pin.lock().tree() {
+        Tree::Npm(tree) => npm.install(pin, tree, archive, out).await?,
+    };
     let (name, plan, tree) = (pin.name(), pin.plan().digest(), image.tree());
     Audit::of(host.home()).record(&AuditEvent::Install { name, plan, tree })?;
     Ok((image, true))

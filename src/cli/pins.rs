@@ -61,7 +61,7 @@ fn show(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     let row = |label: &str, value: String| out.line(format!("{label:12} {value}"));
     row("name", pin.name().to_string());
     row("package", plan.release().id());
-    row("hash", plan.release().integrity().to_string());
+    row("hash", plan.release().package().held_to().to_string());
     row("tree", format!("{}, {}", counted(pin.lock().entries().len(), "package"), plan.tree_digest()));
     row(
         "runtime",

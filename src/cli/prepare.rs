@@ -11,9 +11,9 @@ use crate::failure::{Code, Failure};
 use crate::install::Progress;
 use crate::install::npm::Wanted;
 use crate::plan::{
-    Bin, Draft, EnvAsked, Facts, LimitsAsked, LocalName, Lock, Plan, Released, Runtime, User, WayOut,
+    Bin, Draft, EnvAsked, Facts, LimitsAsked, LocalName, Lock, Plan, Program, Released, Runtime, User, WayOut,
 };
-use crate::source::{Release, Spec, npm, path};
+use crate::source::{Package, Release, Spec, npm, path};
 use crate::text::Shown;
 
 /// What decides a plan besides the package.
@@ -84,18 +84,18 @@ pub async fn prepare(host: &Host, out: &Out, text: &str, options: &PlanOptions) 
             (path::release(&origin, &archive)?, Some(archive))
         }
     };
-    out.step(&format!("resolving the dependencies of {}@{}", release.name(), release.version()));
-    let version = release.version().to_string();
-    let wanted = Wanted { name: release.name().as_str(), version: &version, tarball: archive.as_deref() };
+    out.step(&format!("resolving the dependencies of {}", release.package().exact()));
+    let version = release.package().version();
+    let wanted = Wanted { name: release.package().name(), version: &version, tarball: archive.as_deref() };
     let lock = npm.resolve(&wanted).await?;
     out.pause();
 
     let released = Released::from(&release);
-    let lock = Lock::npm(&lock, &released)?;
-    let bin = choose_bin(&release, options.bin.as_deref())?;
+    let lock = Lock::read(&lock, &released)?;
+    let program = choose_bin(&release, options.bin.as_deref())?;
     let runtime = Runtime::new(runtime.name(), runtime.version(), runtime.recipe())?;
     let facts = asked.facts(&release);
-    let plan = asked.draw(host, released, &lock, runtime, bin)?;
+    let plan = asked.draw(host, released, &lock, runtime, program)?;
     Ok(Prepared { plan, lock, facts, archive })
 }
 
@@ -114,7 +114,11 @@ pub fn prepare_again(
     let released = kept.plan.release();
     let same = match &spec {
         Spec::Npm(spec) => {
-            released.source() == format!("npm:{}", spec.name()) && spec.wanted().admits(released.version())
+            let admitted = match released.package() {
+                Package::Npm(package) => spec.wanted().admits(&package.version),
+                Package::Pypi(_) => false,
+            };
+            admitted && released.source() == format!("npm:{}", spec.name())
         }
         Spec::Path(spec) => {
             let origin =
@@ -122,12 +126,12 @@ pub fn prepare_again(
             released.source() == format!("path:{}", origin.display())
         }
     };
-    if !same || options.bin.as_deref().is_some_and(|bin| bin != kept.plan.bin().name()) {
+    if !same || options.bin.as_deref().is_some_and(|bin| bin != kept.plan.program().name()) {
         return Ok(None);
     }
     let asked = Asked::read(host, options)?;
-    let (runtime, bin) = (kept.plan.runtime().clone(), kept.plan.bin().clone());
-    let plan = asked.draw(host, released.clone(), &kept.lock, runtime, bin)?;
+    let (runtime, program) = (kept.plan.runtime().clone(), kept.plan.program().clone());
+    let plan = asked.draw(host, released.clone(), &kept.lock, runtime, program)?;
     Ok(Some(Prepared { plan, lock: kept.lock, facts: kept.facts, archive: kept.archive }))
 }
 
@@ -185,21 +189,23 @@ impl Asked {
         release: Released,
         lock: &Lock,
         runtime: Runtime,
-        bin: Bin,
+        program: Program,
     ) -> Result<Plan, Failure> {
         let holders = host.store()?.holders()?;
         let holder = |name: &LocalName| holders.get(name).cloned();
         let source = release.source();
         let name = match &self.name {
             Some(name) => LocalName::given(name, &source, holder)?,
-            None => LocalName::derive(&source, release.package().as_str(), holder),
+            None => LocalName::derive(&source, release.package().name(), holder),
         };
         Ok(Plan::draw(Draft {
             name,
             release,
             lock,
             runtime,
-            bin,
+            with: Vec::new(),
+            build: false,
+            program,
             arguments: self.arguments,
             env: self.env,
             egress: self.egress,
@@ -210,15 +216,14 @@ impl Asked {
 }
 
 /// The program to start: the one asked for, the only one, or the one that bears the package's name.
-fn choose_bin(release: &Release, asked: Option<&str>) -> Result<Bin, Failure> {
-    let bins = release.bins();
+fn choose_bin(release: &Release, asked: Option<&str>) -> Result<Program, Failure> {
+    let (bins, package) = (release.bins(), release.package().name());
     let names = || bins.iter().map(|bin| bin.name().to_owned()).collect::<Vec<_>>().join(", ");
     let found = match asked {
         Some(asked) => bins.iter().find(|bin| bin.name() == asked),
         None if bins.len() == 1 => bins.first(),
-        None => bins.iter().find(|bin| bin.name() == release.name().unscoped()),
+        None => bins.iter().find(|bin| Some(bin.name()) == package.rsplit('/').next()),
     };
-    let package = release.name();
     let bin = found.ok_or_else(|| match (bins.is_empty(), asked) {
         (true, _) => Failure::new(
             Code::LaunchRefused,
@@ -239,7 +244,7 @@ fn choose_bin(release: &Release, asked: Option<&str>) -> Result<Bin, Failure> {
             "name one with `--bin`",
         ),
     })?;
-    Ok(Bin::new(bin.name(), bin.file())?)
+    Ok(Program::File(Bin::new(bin.name(), bin.file())?))
 }
 
 /// Bytes of a folder's files at most.

@@ -144,7 +144,7 @@ impl<'a> Card<'a> {
 
     fn about_tree(&self) -> Vec<Note> {
         let packages = self.lock.entries().len();
-        let inside = self.lock.entries().iter().filter(|e| e.integrity().is_none()).count();
+        let inside = self.lock.entries().iter().filter(|e| !e.has_hash()).count();
         let mut text = match packages {
             1 => "1 package, held by its hash".to_owned(),
             n => format!("{n} packages, every one held by its hash"),
@@ -216,11 +216,11 @@ impl<'a> Card<'a> {
         self.told(&mut card, "Provenance", &["provenance"]);
 
         card.field("Name", &ours(plan.name().to_string()));
-        card.field("Package", &ours(format!("{} {}", release.package(), release.version())));
+        card.field("Package", &ours(format!("{} {}", release.package().name(), release.package().version())));
         let mut source = ours(Exactly(&release.id()).to_string());
         source.extend(self.notes_of(&["unvouched", "local"]));
         card.field("Source", &source);
-        card.field("Hash", &ours(release.integrity().to_string()));
+        card.field("Hash", &ours(release.package().held_to().to_string()));
         let mut tree = self.notes_of(&["tree"]);
         tree.push((Voice::Ours, format!("lock {}", plan.lock_digest())));
         card.field("Tree", &tree);

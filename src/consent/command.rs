@@ -15,7 +15,7 @@ pub(super) fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
     let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
 
     // the name that comes of itself is not worth a word
-    if LocalName::derive(plan.source(), release.package().as_str(), |_| None) != *plan.name() {
+    if LocalName::derive(plan.source(), release.package().name(), |_| None) != *plan.name() {
         option("name", plan.name().to_string());
     }
     for name in plan.credentials() {

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::plan::{Facts, Lock, Origin, Plan, PlanFile};
-use crate::source::Integrity;
 use crate::state::{Home, StateError, list_private, read_private, remove_private, write_private};
 
 /// How long a shown plan is kept.
@@ -116,7 +115,7 @@ impl ShownPlans {
             return Ok(None);
         }
         let plan = read.plan.check(digest).map_err(|e| corrupt(e.to_string()))?;
-        let lock = Lock::npm(read.lock.as_bytes(), plan.release()).map_err(|e| corrupt(e.to_string()))?;
+        let lock = Lock::read(read.lock.as_bytes(), plan.release()).map_err(|e| corrupt(e.to_string()))?;
         if lock.digest() != plan.lock_digest() {
             return Err(corrupt("its lock is another plan's".to_owned()));
         }
@@ -127,7 +126,7 @@ impl ShownPlans {
                 let Some(archive) = read_private(&path, ARCHIVE_LIMIT)? else {
                     return Err(corrupt("its archive is gone".to_owned()));
                 };
-                if Integrity::of(&archive) != plan.release().integrity() {
+                if !plan.release().package().is(&archive) {
                     return Err(StateError::corrupt(&path, "it is not the archive the plan names"));
                 }
                 Some(archive)

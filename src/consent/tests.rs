@@ -216,7 +216,7 @@ fn nothing_on_a_card_is_clipped() {
         let text = Card::new(&plan, &lock, &facts, now()).text(width, Palette::Plain);
         let joined: String = text.lines().map(|line| line.trim_start()).collect();
         assert!(joined.contains(&"x".repeat(400)));
-        assert!(joined.contains(&release().integrity().to_string()));
+        assert!(joined.contains(&release().package().held_to().to_string()));
         assert!(joined.contains(&plan.digest().to_string()));
         assert!(joined.contains("two  spaces"));
     }

@@ -25,7 +25,7 @@ use crate::cage::profile::Profile;
 use crate::cage::stamp::Stamp;
 use crate::net::Resolver;
 use crate::pin::Pin;
-use crate::plan::{Lock, OWN_TARBALL, SERVER_DIR};
+use crate::plan::{NpmTree, OWN_TARBALL, SERVER_DIR};
 use crate::source::Registries;
 use crate::text::Shown;
 
@@ -140,6 +140,7 @@ impl Npm {
     pub async fn install(
         &self,
         pin: &Pin,
+        tree: &NpmTree,
         tarball: Option<&[u8]>,
         progress: &dyn Progress,
     ) -> Result<Image, InstallError> {
@@ -151,7 +152,7 @@ impl Npm {
         progress.step(&format!("installing {count}, scripts off"));
         let cage = self.open(Profile::install(), Arc::clone(&egress)).await?;
         let installed = async {
-            cage.put(&format!("{SERVER_DIR}/package.json"), 0o644, pin.lock().manifest()).await?;
+            cage.put(&format!("{SERVER_DIR}/package.json"), 0o644, tree.manifest()).await?;
             cage.put(&format!("{SERVER_DIR}/package-lock.json"), 0o644, pin.lock().bytes()).await?;
             if let Some(tarball) = tarball {
                 cage.put(&format!("{SERVER_DIR}/{TARBALL}"), 0o644, tarball).await?;
@@ -160,7 +161,7 @@ impl Npm {
             if ended.well {
                 let laid =
                     cage.get(&format!("{SERVER_DIR}/node_modules/.package-lock.json"), LOCK_LIMIT).await?;
-                return compare(pin.lock(), &laid);
+                return compare(tree, &laid);
             }
             Err(InstallError::NotInstalled {
                 package: Shown::new(&pin.plan().release().id()),
@@ -234,7 +235,7 @@ impl Npm {
 
 /// Holds what npm says it laid down against the lock: a package's own `npm-shrinkwrap.json` is read again at
 /// install, and could name other packages than were resolved.
-fn compare(lock: &Lock, laid: &[u8]) -> Result<(), InstallError> {
+fn compare(tree: &NpmTree, laid: &[u8]) -> Result<(), InstallError> {
     #[derive(Deserialize)]
     struct Laid {
         packages: Map<String, Value>,
@@ -242,7 +243,7 @@ fn compare(lock: &Lock, laid: &[u8]) -> Result<(), InstallError> {
     let other = |what: &str| InstallError::OtherTree { package: Shown::new(what) };
     let laid: Laid =
         serde_json::from_slice(laid).map_err(|error| other(&format!("npm's own list ({error})")))?;
-    match lock.not_laid_as_locked(&laid.packages) {
+    match tree.not_laid_as_locked(&laid.packages) {
         None => Ok(()),
         Some(path) => Err(other(path)),
     }

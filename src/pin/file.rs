@@ -143,7 +143,7 @@ impl Unlocked {
         if Digest::of(lock) != self.plan.lock_digest() {
             return Err("its lock is another plan's".to_owned());
         }
-        let lock = Lock::npm(lock, self.plan.release()).map_err(|e| e.to_string())?;
+        let lock = Lock::read(lock, self.plan.release()).map_err(|e| e.to_string())?;
         if lock.digest() != self.plan.lock_digest() {
             return Err("its lock is not one that pinfold writes".to_owned());
         }

@@ -8,14 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::egress::MOST_RULES;
+use super::release::Stored;
 use super::{
-    Argument, ArgumentRefused, Bin, Body, EnvAsked, EnvName, EnvValue, FORMAT, Install, Limits, LocalName,
-    Lock, MOST_ARGUMENTS, Plan, PlanFile, PlanRefused, Released, Runtime, User, WayOut,
+    Argument, ArgumentRefused, Body, EnvAsked, EnvName, EnvValue, FORMAT, Install, Limits, LocalName, Lock,
+    MOST_ARGUMENTS, Plan, PlanFile, PlanRefused, Program, Released, Runtime, User, WayOut,
 };
 use crate::digest::Digest;
-use crate::source::{Ecosystem, Integrity, NpmName, NpmVersion};
+use crate::source::{Ecosystem, Extras, HeldTo, Requirement};
 use crate::text::Shown;
 
+/// Requirements a plan may hold besides the package; each is a line on the card.
+const MOST_REQUIREMENTS: usize = 32;
 /// Variables a plan may name; each is a line on the card.
 const MOST_VARIABLES: usize = 128;
 
@@ -30,8 +33,12 @@ pub struct Draft<'a> {
     pub lock: &'a Lock,
     /// What runs it.
     pub runtime: Runtime,
+    /// What else was asked to be in the tree.
+    pub with: Vec<Requirement>,
+    /// Whether packages that come as source may be built.
+    pub build: bool,
     /// The program of the package to start.
-    pub bin: Bin,
+    pub program: Program,
     /// The server's arguments, as typed after `--`.
     pub arguments: Vec<String>,
     /// Variables asked for. Dropped ones are ignored here: whoever parsed them says so in `Facts`.
@@ -50,12 +57,25 @@ impl Plan {
     /// # Errors
     /// [`PlanRefused`] for an argument, a variable given in two ways, or more of anything than a card can show.
     pub fn draw(draft: Draft<'_>) -> Result<Self, PlanRefused> {
-        let Draft { name, release, lock, runtime, bin, arguments, env, egress, limits, user } = draft;
+        let Draft {
+            name,
+            release,
+            lock,
+            runtime,
+            with,
+            build,
+            program,
+            arguments,
+            env,
+            egress,
+            limits,
+            user,
+        } = draft;
         if arguments.len() > MOST_ARGUMENTS {
             let position = MOST_ARGUMENTS + 1;
             return Err(PlanRefused::Argument { position, why: ArgumentRefused::TooMany });
         }
-        let mut argv = Vec::from(bin.launcher(&release)?);
+        let mut argv = program.launcher(&release)?;
         for (at, text) in arguments.iter().enumerate() {
             let refused = |why| PlanRefused::Argument { position: at + 1, why };
             argv.push(Argument::new(text).map_err(refused)?);
@@ -80,15 +100,17 @@ impl Plan {
             format: FORMAT,
             name,
             source: release.source(),
-            ecosystem: release.ecosystem(),
-            package: release.package().clone(),
-            version: release.version().clone(),
-            integrity: release.integrity(),
+            ecosystem: release.package().ecosystem(),
+            package: release.package().name().to_owned(),
+            extras: release.extras(),
+            version: release.package().version(),
+            integrity: release.package().held_to(),
             origin: release.origin().clone(),
             lock: lock.digest(),
             runtime,
-            install: Install { scripts: false },
-            bin,
+            install: Install { scripts: false, build },
+            with,
+            program,
             argv,
             env: settings,
             credentials,
@@ -106,6 +128,12 @@ impl Plan {
             return Err(PlanRefused::TwiceGiven(name.clone()));
         }
         released.check_origin()?;
+        if body.runtime.name() != released.runtime() {
+            return Err(PlanRefused::Runtime(Shown::new(body.runtime.name())));
+        }
+        if body.with.len() > MOST_REQUIREMENTS {
+            return Err(PlanRefused::TooMany { what: "requirements", most: MOST_REQUIREMENTS });
+        }
         if body.egress.len() > MOST_RULES {
             return Err(PlanRefused::TooMany { what: "egress rules", most: MOST_RULES });
         }
@@ -115,7 +143,8 @@ impl Plan {
         let canonical = |e: serde_json::Error| PlanRefused::Stored(Shown::new(&e.to_string()));
         let digest = Digest::of_canonical(&body).map_err(canonical)?;
         let tree = Digest::of_canonical(&Tree::of(&body)).map_err(canonical)?;
-        Ok(Self { body, released, digest, tree })
+        let launcher = body.program.launcher(&released)?.len();
+        Ok(Self { body, released, launcher, digest, tree })
     }
 }
 
@@ -123,11 +152,11 @@ impl Plan {
 #[derive(Serialize)]
 struct Tree<'a> {
     format: u32,
-    #[serde(serialize_with = "super::ecosystem::serialize")]
     ecosystem: Ecosystem,
-    package: &'a NpmName,
-    version: &'a NpmVersion,
-    integrity: Integrity,
+    package: &'a str,
+    extras: &'a Extras,
+    version: &'a str,
+    integrity: &'a HeldTo,
     lock: Digest,
     runtime: &'a Runtime,
     install: Install,
@@ -139,8 +168,9 @@ impl<'a> Tree<'a> {
             format: FORMAT,
             ecosystem: body.ecosystem,
             package: &body.package,
+            extras: &body.extras,
             version: &body.version,
-            integrity: body.integrity,
+            integrity: &body.integrity,
             lock: body.lock,
             runtime: &body.runtime,
             install: body.install,
@@ -161,15 +191,22 @@ impl PlanFile {
             return Err(stored("it has the form of another version of pinfold"));
         }
         // Every part is checked again as when it was drawn; those that follow from others must follow.
-        let release =
-            Released::stored(body.package.clone(), body.version.clone(), body.integrity, body.origin.clone());
+        let release = Released::stored(&Stored {
+            ecosystem: body.ecosystem,
+            package: &body.package,
+            extras: &body.extras,
+            version: &body.version,
+            integrity: &body.integrity,
+            origin: &body.origin,
+        })?;
         if body.source != release.source() {
             return Err(stored("its source is not that of its package"));
         }
-        if body.argv.len() < 2 || body.argv[..2] != body.bin.launcher(&release)? {
+        let launcher = body.program.launcher(&release)?;
+        if !body.argv.starts_with(&launcher) {
             return Err(stored("its command does not start its program"));
         }
-        if body.argv.len() > MOST_ARGUMENTS + 2 {
+        if body.argv.len() > MOST_ARGUMENTS + launcher.len() {
             return Err(stored("its command is too long"));
         }
         if !body.argv.iter().flat_map(Argument::secrets).all(|name| body.credentials.contains(&name)) {

@@ -1,22 +1,17 @@
 //! Which packages, to the byte, does a plan install?
 //!
-//! The whole tree as npm's own lock, every entry held by a sha512 hash, none with an address. npm installs an
-//! entry *without* a hash silently, and would fetch one with an address from there, so both are refused here,
-//! once, before anybody is asked. What is kept is written anew from what was checked, key by key, so nothing
-//! that was not looked at reaches the installer, and the same tree always has the same bytes and digest.
-//!
-//! Format: npm's `package-lock.json`, version 3 (npm 7 and later).
+//! A [`Lock`] is the whole tree in its ecosystem's own form, every package held by a hash, none with an address. It
+//! is written anew from what was checked, so nothing that was not looked at reaches an installer, and the same tree
+//! always has the same bytes and digest.
 
-mod bundle;
+mod npm;
 
-use std::collections::BTreeMap;
-
-use serde_json::{Map, Value, json};
+pub use npm::{NpmTree, OWN_TARBALL};
 
 use super::refused::PlanRefused;
-use super::release::{Origin, Released, is_npm_name};
+use super::release::Released;
 use crate::digest::Digest;
-use crate::source::Integrity;
+use crate::source::Package;
 use crate::text::Shown;
 
 /// Packages a tree may have.
@@ -25,39 +20,17 @@ pub const MOST_ENTRIES: usize = 5_000;
 /// Bytes a lock may have, as read.
 pub const LIMIT: usize = 16 * 1024 * 1024;
 
-/// The one address a lock may hold, and for which entry: a package from this disk, which resolve and install
-/// place beside the lock under this name.
-pub const OWN_TARBALL: &str = "file:package.tgz";
-
-/// Levels of `node_modules` inside each other.
-const DEEPEST: usize = 64;
-
-/// Keys of an entry that say what depends on what, or where it may be installed. The rest (licence, funding,
-/// engines) does not decide what is installed and is left out.
-const KEPT_MAPS: &[&str] = &["dependencies", "optionalDependencies", "peerDependencies"];
-const KEPT_LISTS: &[&str] = &["os", "cpu", "libc", "bundleDependencies"];
-/// Of those, the ones that a package may also write as one string.
-const KEPT_PLATFORMS: &[&str] = &["os", "cpu", "libc"];
-const KEPT_FLAGS: &[&str] =
-    &["dev", "optional", "devOptional", "peer", "inBundle", "hasInstallScript", "hasShrinkwrap"];
-
-/// One package of the tree.
+/// One package of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockEntry {
-    path: String,
     name: String,
     version: String,
-    integrity: Option<Integrity>,
+    has_hash: bool,
     install_scripts: bool,
 }
 
 impl LockEntry {
-    /// Where it is installed: `node_modules/a/node_modules/b`.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// The package's own name, which differs from the path's for an alias.
+    /// The package's own name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -67,9 +40,9 @@ impl LockEntry {
         &self.version
     }
 
-    /// The hash of its archive; `None` only for what travels inside another entry's archive.
-    pub fn integrity(&self) -> Option<Integrity> {
-        self.integrity
+    /// Whether it has a hash of its own; it has none only where it travels inside another one's archive.
+    pub fn has_hash(&self) -> bool {
+        self.has_hash
     }
 
     /// Whether it would run a script when installed, by its own word. None is run.
@@ -83,58 +56,35 @@ impl LockEntry {
 pub struct Lock {
     bytes: Vec<u8>,
     digest: Digest,
-    manifest: Vec<u8>,
     entries: Vec<LockEntry>,
+    tree: Tree,
+}
+
+/// What an ecosystem's own installer needs to know of a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tree {
+    /// npm's.
+    Npm(NpmTree),
 }
 
 impl Lock {
-    /// Checks a `package-lock.json` of the release: its root depends on the release and nothing else.
+    /// Checks a lock of the release, in the form of its ecosystem.
     ///
     /// # Errors
     /// [`PlanRefused::HashMissing`], [`PlanRefused::Source`], [`PlanRefused::OtherBytes`], or
     /// [`PlanRefused::Lock`] for anything that is not understood or past a bound.
-    pub fn npm(bytes: &[u8], release: &Released) -> Result<Self, PlanRefused> {
+    pub fn read(bytes: &[u8], release: &Released) -> Result<Self, PlanRefused> {
         if bytes.len() > LIMIT {
             return Err(refuse(format_args!("it is longer than {LIMIT} bytes")));
         }
-        let root: Map<String, Value> =
-            serde_json::from_slice(bytes).map_err(|e| refuse(format_args!("it is no JSON object: {e}")))?;
-        if root.get("lockfileVersion").and_then(Value::as_u64) != Some(3) {
-            return Err(refuse("it is not a lock of version 3"));
-        }
-        let Some(Value::Object(packages)) = root.get("packages") else {
-            return Err(refuse("it lists no packages"));
+        let (bytes, entries, tree) = match release.package() {
+            Package::Npm(package) => {
+                let (bytes, entries, tree) = npm::read(bytes, package, release.is_local())?;
+                (bytes, entries, Tree::Npm(tree))
+            }
+            Package::Pypi(_) => return Err(refuse("it is a Python package's")),
         };
-        if packages.len() > MOST_ENTRIES + 1 {
-            return Err(refuse(format_args!("it has more than {MOST_ENTRIES} packages")));
-        }
-
-        // The root: ours, so it is checked for the one dependency and then written as we would.
-        check_root(packages.get(""), release)?;
-        let own_path = format!("node_modules/{}", release.package());
-        let spec = match release.origin() {
-            Origin::Registry => release.version().to_string(),
-            Origin::Path(_) => OWN_TARBALL.to_owned(),
-        };
-        let manifest = json!({ "dependencies": { release.package().as_str(): spec } });
-
-        let bundled = bundle::proven(packages);
-        let mut kept = BTreeMap::from([(String::new(), manifest.clone())]);
-        let mut entries = Vec::with_capacity(packages.len());
-        for (path, entry) in packages.iter().filter(|(path, _)| !path.is_empty()) {
-            let own = (path == &own_path).then_some(release);
-            let (entry, normal) = read_entry(path, entry, own, bundled.contains(path.as_str()))?;
-            kept.insert(path.clone(), normal);
-            entries.push(entry);
-        }
-        if !kept.contains_key(&own_path) {
-            return Err(refuse(format_args!("{} itself is not in it", release.package())));
-        }
-        entries.sort_by(|a, b| a.path.cmp(&b.path));
-
-        let normal = json!({ "lockfileVersion": 3, "packages": kept, "requires": true });
-        let bytes = written(&normal)?;
-        Ok(Self { digest: Digest::of(&bytes), bytes, manifest: written(&manifest)?, entries })
+        Ok(Self { digest: Digest::of(&bytes), bytes, entries, tree })
     }
 
     /// The lock as it is stored and installed from. Its SHA-256 is [`Lock::digest`].
@@ -142,60 +92,19 @@ impl Lock {
         &self.bytes
     }
 
-    /// The `package.json` that belongs beside it; npm refuses to install from a lock whose root differs.
-    pub fn manifest(&self) -> &[u8] {
-        &self.manifest
-    }
-
     /// The digest of [`Lock::bytes`].
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// The packages, by path.
+    /// The packages, sorted.
     pub fn entries(&self) -> &[LockEntry] {
         &self.entries
     }
 
-    /// Of the packages an installer says it laid down, by path and with npm's keys, one that is not as locked.
-    ///
-    /// A package that is not in the lock is as locked if it travelled in the archive of one that is: the lock's own
-    /// entries say which archives bundle what, and the hash of the archive holds it. npm marks as bundled also what
-    /// it missed in the archive and fetched; that has a hash or an address of its own, and is not as locked.
-    pub fn not_laid_as_locked<'a>(&self, laid: &'a Map<String, Value>) -> Option<&'a str> {
-        let locked: BTreeMap<&str, &LockEntry> =
-            self.entries.iter().map(|entry| (entry.path.as_str(), entry)).collect();
-        let text = |entry: &Value, key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
-        let mut whole = self.packages();
-        for (path, entry) in laid {
-            whole.entry(path.as_str()).or_insert_with(|| entry.clone());
-        }
-        let bundled = bundle::proven(&whole);
-        let as_locked = |path: &str, entry: &Value| match locked.get(path) {
-            Some(known) => {
-                text(entry, "version").as_deref() == Some(known.version())
-                    && text(entry, "integrity") == known.integrity().map(|integrity| integrity.to_string())
-            }
-            None => {
-                bundled.contains(path)
-                    && check_path(path).is_ok()
-                    && ["integrity", "resolved", "link"].iter().all(|key| entry.get(key).is_none())
-            }
-        };
-        laid.iter().find(|(path, entry)| !as_locked(path, entry)).map(|(path, _)| path.as_str())
-    }
-
-    /// The entries as they are written in it.
-    fn packages(&self) -> Map<String, Value> {
-        match serde_json::from_slice::<Value>(&self.bytes)
-            .ok()
-            .as_mut()
-            .and_then(|lock| lock.get_mut("packages"))
-        {
-            Some(Value::Object(packages)) => std::mem::take(packages),
-            // written by ourselves; without it nothing is as locked
-            _ => Map::new(),
-        }
+    /// What its ecosystem's installer needs besides.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
     }
 
     /// The packages that would run a script when installed, as `name@version`.
@@ -208,186 +117,3 @@ impl Lock {
 fn refuse(why: impl std::fmt::Display) -> PlanRefused {
     PlanRefused::Lock(Shown::new(&why.to_string()))
 }
-
-/// Two-space JSON with a newline at the end, so that a committed lock can be reviewed line by line.
-fn written(value: &Value) -> Result<Vec<u8>, PlanRefused> {
-    // Keys are sorted: every object in it was built sorted.
-    let mut bytes = serde_json::to_vec_pretty(value).map_err(refuse)?;
-    bytes.push(b'\n');
-    Ok(bytes)
-}
-
-fn check_root(root: Option<&Value>, release: &Released) -> Result<(), PlanRefused> {
-    let Some(Value::Object(root)) = root else { return Err(refuse("it has no root")) };
-    for key in
-        ["devDependencies", "optionalDependencies", "peerDependencies", "workspaces", "bundleDependencies"]
-    {
-        if root.contains_key(key) {
-            return Err(refuse(format_args!("its root has {key}")));
-        }
-    }
-    match root.get("dependencies") {
-        Some(Value::Object(deps)) if deps.len() == 1 && deps.contains_key(release.package().as_str()) => {
-            Ok(())
-        }
-        _ => Err(refuse(format_args!("its root depends on more than {}", release.package()))),
-    }
-}
-
-fn read_entry(
-    path: &str,
-    value: &Value,
-    own: Option<&Released>,
-    bundled: bool,
-) -> Result<(LockEntry, Value), PlanRefused> {
-    let path_name = check_path(path)?;
-    let Value::Object(entry) = value else { return Err(refuse(format_args!("{path} is no entry"))) };
-    let name = match entry.get("name") {
-        None => path_name,
-        Some(Value::String(name)) if is_npm_name(name) => name,
-        Some(_) => return Err(refuse(format_args!("{path} has no package name"))),
-    };
-    let elsewhere = |from: &str| PlanRefused::Source { package: Shown::new(name), from: Shown::new(from) };
-    if entry.contains_key("link") {
-        return Err(elsewhere("a directory on this disk"));
-    }
-    let version = match entry.get("version") {
-        Some(Value::String(v)) if is_version(v) => v,
-        _ => return Err(refuse(format_args!("{name} has no version"))),
-    };
-    let integrity = match entry.get("integrity") {
-        Some(Value::String(text)) => Some(
-            text.parse::<Integrity>().map_err(|_| PlanRefused::HashMissing { package: Shown::new(name) })?,
-        ),
-        Some(_) => return Err(PlanRefused::HashMissing { package: Shown::new(name) }),
-        None => None,
-    };
-    match entry.get("resolved") {
-        None => {}
-        Some(Value::String(from)) => match own {
-            Some(release) if release.is_local() && from == OWN_TARBALL => {}
-            _ => return Err(elsewhere(from)),
-        },
-        Some(_) => return Err(elsewhere("an address that is none")),
-    }
-    if flag(entry, "hasShrinkwrap") {
-        return Err(PlanRefused::OwnLock { package: Shown::new(&format!("{name}@{version}")) });
-    }
-    if integrity.is_none() && !bundled {
-        return Err(PlanRefused::HashMissing { package: Shown::new(&format!("{name}@{version}")) });
-    }
-    if let Some(release) = own {
-        let same = name == release.package().as_str()
-            && version == &release.version().to_string()
-            && integrity == Some(release.integrity());
-        if !same {
-            return Err(PlanRefused::OtherBytes { package: Shown::new(name) });
-        }
-        if release.is_local() && !entry.contains_key("resolved") {
-            return Err(elsewhere("the registry, and it should be from this disk"));
-        }
-    }
-    if !bundled {
-        check_specs(entry, name)?;
-    }
-
-    let normal = normal_entry(entry, name)?;
-    let install_scripts = flag(entry, "hasInstallScript");
-    let entry = LockEntry {
-        path: path.to_owned(),
-        name: name.to_owned(),
-        version: version.clone(),
-        integrity,
-        install_scripts,
-    };
-    Ok((entry, normal))
-}
-
-fn flag(entry: &Map<String, Value>, key: &str) -> bool {
-    entry.get(key) == Some(&Value::Bool(true))
-}
-
-/// The name at the end of a path made of `node_modules/NAME` and nothing else.
-fn check_path(path: &str) -> Result<&str, PlanRefused> {
-    let refused = || refuse(format_args!("it installs to `{}`", Shown::new(path)));
-    let inner = path.strip_prefix("node_modules/").ok_or_else(refused)?;
-    let mut last = "";
-    for (depth, name) in inner.split("/node_modules/").enumerate() {
-        if !is_npm_name(name) || depth >= DEEPEST {
-            return Err(refused());
-        }
-        last = name;
-    }
-    Ok(last)
-}
-
-/// Versions in a tree are npm's own spelling; read for display and comparison only.
-fn is_version(text: &str) -> bool {
-    !text.is_empty()
-        && text.len() <= 256
-        && text.starts_with(|c: char| c.is_ascii_digit())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b".+-".contains(&b))
-}
-
-/// What an entry asks for has to be something a registry answers: a range, a tag, an alias of one.
-fn check_specs(entry: &Map<String, Value>, name: &str) -> Result<(), PlanRefused> {
-    for key in ["dependencies", "optionalDependencies"] {
-        let Some(Value::Object(specs)) = entry.get(key) else { continue };
-        for (wanted, spec) in specs {
-            let spec = spec.as_str().unwrap_or_default();
-            let registry = spec.starts_with("npm:") || !spec.contains([':', '/']);
-            if !registry {
-                let (package, from) = (format!("{wanted}, which {name} asks for,"), spec);
-                return Err(PlanRefused::Source { package: Shown::new(&package), from: Shown::new(from) });
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The entry with the keys we know, each of the shape we know.
-fn normal_entry(entry: &Map<String, Value>, name: &str) -> Result<Value, PlanRefused> {
-    let odd = |key: &str| refuse(format_args!("{name} has an odd `{key}`"));
-    let mut kept = BTreeMap::new();
-    for (key, value) in entry {
-        let key = key.as_str();
-        let normal = match value {
-            _ if ["name", "version", "integrity", "resolved"].contains(&key) => value.clone(),
-            Value::Object(map) if KEPT_MAPS.contains(&key) => sorted(map).ok_or_else(|| odd(key))?,
-            Value::Object(map) if key == "bin" => sorted(map).ok_or_else(|| odd(key))?,
-            Value::String(_) if key == "bin" || KEPT_PLATFORMS.contains(&key) => value.clone(),
-            Value::Object(_) if key == "peerDependenciesMeta" => peer_meta(value).ok_or_else(|| odd(key))?,
-            Value::Array(list) if KEPT_LISTS.contains(&key) => {
-                list.iter().all(Value::is_string).then(|| value.clone()).ok_or_else(|| odd(key))?
-            }
-            Value::Bool(_) if key == "bundleDependencies" || KEPT_FLAGS.contains(&key) => value.clone(),
-            _ if KEPT_MAPS.contains(&key) || KEPT_LISTS.contains(&key) || KEPT_FLAGS.contains(&key) => {
-                return Err(odd(key));
-            }
-            _ => continue,
-        };
-        kept.insert(key, normal);
-    }
-    Ok(json!(kept))
-}
-
-/// A map of strings, sorted.
-fn sorted(map: &Map<String, Value>) -> Option<Value> {
-    let strings: Option<BTreeMap<_, _>> = map.iter().map(|(k, v)| Some((k, v.as_str()?))).collect();
-    Some(json!(strings?))
-}
-
-/// `{"name": {"optional": true}}`, sorted, anything else in it left out.
-fn peer_meta(value: &Value) -> Option<Value> {
-    let optional = |v: &Value| v.get("optional").and_then(Value::as_bool).unwrap_or(false);
-    let names: BTreeMap<_, _> = value
-        .as_object()?
-        .iter()
-        .filter(|(_, v)| optional(v))
-        .map(|(k, _)| (k, json!({ "optional": true })))
-        .collect();
-    Some(json!(names))
-}
-
-#[cfg(test)]
-mod tests;

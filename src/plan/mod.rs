@@ -31,14 +31,14 @@ pub use egress::{NotAWayOut, WayOut};
 pub use env::{EnvAsked, EnvName, EnvRefused, EnvValue, refused_names};
 pub use facts::Facts;
 pub use limits::{LimitRefused, Limits, LimitsAsked};
-pub use lock::{Lock, LockEntry, OWN_TARBALL};
+pub use lock::{Lock, LockEntry, NpmTree, OWN_TARBALL, Tree};
 pub use name::{LocalName, NameRefused};
 pub use refused::PlanRefused;
 pub use release::{Origin, Released};
-pub use runtime::{Bin, Runtime, SERVER_DIR, User};
+pub use runtime::{Bin, ModuleName, Program, Runtime, SERVER_DIR, ScriptName, User};
 
 use crate::digest::Digest;
-use crate::source::{Ecosystem, Integrity, NpmName, NpmVersion};
+use crate::source::{Ecosystem, Extras, HeldTo, Requirement};
 
 #[cfg(test)]
 pub(crate) use draw::tests;
@@ -48,6 +48,8 @@ pub(crate) use draw::tests;
 pub struct Plan {
     body: Body,
     released: Released,
+    /// How many words of the command start the program; the server's own arguments follow.
+    launcher: usize,
     digest: Digest,
     tree: Digest,
 }
@@ -59,16 +61,20 @@ struct Body {
     format: u32,
     name: LocalName,
     source: String,
-    #[serde(with = "ecosystem")]
     ecosystem: Ecosystem,
-    package: NpmName,
-    version: NpmVersion,
-    integrity: Integrity,
+    package: String,
+    #[serde(default, skip_serializing_if = "Extras::is_empty")]
+    extras: Extras,
+    version: String,
+    integrity: HeldTo,
     origin: Origin,
     lock: Digest,
     runtime: Runtime,
     install: Install,
-    bin: Bin,
+    /// What else was asked to be in the tree, or how it was bounded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    with: Vec<Requirement>,
+    program: Program,
     argv: Vec<Argument>,
     env: BTreeMap<EnvName, EnvValue>,
     credentials: BTreeSet<EnvName>,
@@ -78,26 +84,8 @@ struct Body {
     user: User,
 }
 
-/// An ecosystem as it is written.
-mod ecosystem {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::source::Ecosystem;
-
-    pub(super) fn serialize<S: Serializer>(ecosystem: &Ecosystem, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(ecosystem)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ecosystem, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let all = [Ecosystem::Npm];
-        let found = all.into_iter().find(|ecosystem| ecosystem.to_string() == text);
-        found.ok_or_else(|| serde::de::Error::custom("no ecosystem that pinfold knows"))
-    }
-}
-
 /// The form of [`Body`]. Another number is another Pinfold's.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// How the tree is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +93,8 @@ const FORMAT: u32 = 1;
 struct Install {
     /// Whether packages' install scripts run.
     scripts: bool,
+    /// Whether packages that are not built may be built.
+    build: bool,
 }
 
 /// A folder of this machine inside the cage. None can be asked for yet, so none can be in a plan.
@@ -158,9 +148,19 @@ impl Plan {
         self.body.install.scripts
     }
 
+    /// Whether packages that come as source are built, which runs their code in the install cage.
+    pub fn builds(&self) -> bool {
+        self.body.install.build
+    }
+
+    /// What else was asked to be in the tree, and how it was bounded.
+    pub fn with(&self) -> &[Requirement] {
+        &self.body.with
+    }
+
     /// The program of the package that is started.
-    pub fn bin(&self) -> &Bin {
-        &self.body.bin
+    pub fn program(&self) -> &Program {
+        &self.body.program
     }
 
     /// The whole command, program first, `{secret:NAME}` not filled in.
@@ -170,7 +170,7 @@ impl Plan {
 
     /// The server's own arguments, without what starts it.
     pub fn arguments(&self) -> &[Argument] {
-        self.body.argv.get(2..).unwrap_or_default()
+        self.body.argv.get(self.launcher..).unwrap_or_default()
     }
 
     /// The plain settings of its environment.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::refused::PlanRefused;
-use crate::source::{self, Ecosystem, Integrity, NpmName, NpmVersion};
+use crate::source::{self, Ecosystem, Extras, HeldTo, NpmPackage, Package, PypiPackage};
 use crate::text::Shown;
 
 /// Where the archive comes from.
@@ -24,54 +24,59 @@ pub enum Origin {
 /// One exact package, as a plan names it: no registry's address, so a plan is the same behind any mirror.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Released {
-    ecosystem: Ecosystem,
-    package: NpmName,
-    version: NpmVersion,
-    integrity: Integrity,
+    package: Package,
     origin: Origin,
 }
 
 impl From<&source::Release> for Released {
     fn from(release: &source::Release) -> Self {
         Self {
-            ecosystem: release.ecosystem(),
-            package: release.name().clone(),
-            version: release.version().clone(),
-            integrity: release.integrity(),
+            package: release.package().clone(),
             origin: release.path().map_or(Origin::Registry, |path| Origin::Path(path.to_owned())),
         }
     }
 }
 
+/// A package as a plan writes it down, in texts that its ecosystem gives a meaning to.
+pub(super) struct Stored<'a> {
+    pub(super) ecosystem: Ecosystem,
+    pub(super) package: &'a str,
+    pub(super) extras: &'a Extras,
+    pub(super) version: &'a str,
+    pub(super) integrity: &'a HeldTo,
+    pub(super) origin: &'a Origin,
+}
+
 impl Released {
-    /// A package as a stored plan names it.
-    pub(super) fn stored(
-        package: NpmName,
-        version: NpmVersion,
-        integrity: Integrity,
-        origin: Origin,
-    ) -> Self {
-        Self { ecosystem: Ecosystem::Npm, package, version, integrity, origin }
+    /// A package as a stored plan names it, through the grammar of its ecosystem.
+    pub(super) fn stored(stored: &Stored<'_>) -> Result<Self, PlanRefused> {
+        let odd = |what: &str| PlanRefused::Stored(Shown::new(&format!("its package has an odd {what}")));
+        let package = match (stored.ecosystem, stored.integrity) {
+            (Ecosystem::Npm, HeldTo::Archive(integrity)) if stored.extras.is_empty() => {
+                Package::Npm(NpmPackage {
+                    name: stored.package.parse().map_err(|_| odd("name"))?,
+                    version: stored.version.parse().map_err(|_| odd("version"))?,
+                    integrity: *integrity,
+                })
+            }
+            (Ecosystem::Pypi, HeldTo::Files(hashes)) => Package::Pypi(PypiPackage {
+                name: stored.package.parse().map_err(|_| odd("name"))?,
+                version: stored.version.parse().map_err(|_| odd("version"))?,
+                extras: stored.extras.clone(),
+                hashes: hashes.clone(),
+            }),
+            _ => return Err(odd("hash")),
+        };
+        // read back in one spelling alone
+        if package.name() != stored.package || package.version() != stored.version {
+            return Err(odd("spelling"));
+        }
+        Ok(Self { package, origin: stored.origin.clone() })
     }
 
-    /// The ecosystem.
-    pub fn ecosystem(&self) -> Ecosystem {
-        self.ecosystem
-    }
-
-    /// The package's full name: `@scope/name`.
-    pub fn package(&self) -> &NpmName {
+    /// The package, its version and its hash.
+    pub fn package(&self) -> &Package {
         &self.package
-    }
-
-    /// The exact version.
-    pub fn version(&self) -> &NpmVersion {
-        &self.version
-    }
-
-    /// The hash of its archive.
-    pub fn integrity(&self) -> Integrity {
-        self.integrity
     }
 
     /// Where the archive comes from.
@@ -87,16 +92,32 @@ impl Released {
     /// What it is a version of: `npm:@scope/name`, or `path:/srv/x`. Local names belong to this.
     pub fn source(&self) -> String {
         match &self.origin {
-            Origin::Registry => format!("{}:{}", self.ecosystem, self.package),
+            Origin::Registry => format!("{}:{}", self.package.ecosystem(), self.package.name()),
             Origin::Path(path) => format!("path:{}", path.display()),
         }
     }
 
-    /// The spec that means exactly this: `npm:@scope/name@1.2.3`, or `path:/srv/x`.
+    /// The spec that means exactly this: `npm:@scope/name@1.2.3`, `pypi:name==1.2.3`, or `path:/srv/x`.
     pub fn id(&self) -> String {
         match &self.origin {
-            Origin::Registry => format!("{}@{}", self.source(), self.version),
+            Origin::Registry => format!("{}:{}", self.package.ecosystem(), self.package.exact()),
             Origin::Path(_) => self.source(),
+        }
+    }
+
+    /// The optional parts that were asked for, where the ecosystem has such.
+    pub(super) fn extras(&self) -> Extras {
+        match &self.package {
+            Package::Npm(_) => Extras::default(),
+            Package::Pypi(package) => package.extras.clone(),
+        }
+    }
+
+    /// The name of the runtime that runs packages of its ecosystem.
+    pub(super) fn runtime(&self) -> &'static str {
+        match self.package {
+            Package::Npm(_) => "node",
+            Package::Pypi(_) => "python",
         }
     }
 
@@ -137,10 +158,39 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::digest::Digest;
+    use crate::source::Integrity;
 
     fn released(origin: Origin) -> Released {
-        let (package, version) = ("@scope/name.js".parse().unwrap(), "1.2.3-beta.1".parse().unwrap());
-        Released::stored(package, version, Integrity::of(b"x"), origin)
+        let integrity = HeldTo::Archive(Integrity::of(b"x"));
+        let (package, version) = ("@scope/name.js", "1.2.3-beta.1");
+        let (ecosystem, extras) = (Ecosystem::Npm, &Extras::default());
+        let stored = Stored { ecosystem, package, extras, version, integrity: &integrity, origin: &origin };
+        Released::stored(&stored).unwrap()
+    }
+
+    #[test]
+    fn refuses_a_package_that_its_ecosystem_would_not_write_so() {
+        let (archive, origin) = (HeldTo::Archive(Integrity::of(b"x")), Origin::Registry);
+        let files = HeldTo::Files(std::collections::BTreeSet::from([Digest::of(b"x")]).try_into().unwrap());
+        let (none, some) = (Extras::default(), "cli".parse().unwrap());
+        let stored = |ecosystem, package, extras, version, integrity| {
+            Released::stored(&Stored { ecosystem, package, extras, version, integrity, origin: &origin })
+        };
+        assert!(stored(Ecosystem::Npm, "a", &none, "1.0.0", &archive).is_ok());
+        assert_eq!(stored(Ecosystem::Pypi, "a-b", &some, "1.0", &files).unwrap().id(), "pypi:a-b[cli]==1.0");
+        for (ecosystem, package, extras, version, integrity) in [
+            (Ecosystem::Npm, "a", &none, "1.0.0", &files),
+            (Ecosystem::Npm, "a", &some, "1.0.0", &archive),
+            (Ecosystem::Npm, "../a", &none, "1.0.0", &archive),
+            (Ecosystem::Npm, "a", &none, "latest", &archive),
+            (Ecosystem::Pypi, "a", &none, "1.0", &archive),
+            (Ecosystem::Pypi, "A_b", &none, "1.0", &files),
+            (Ecosystem::Pypi, "a", &none, "1.0-RC1", &files),
+            (Ecosystem::Pypi, "a;b", &none, "1.0", &files),
+        ] {
+            assert!(stored(ecosystem, package, extras, version, integrity).is_err(), "{package} {version}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::argv::Argument;
 use super::refused::PlanRefused;
 use super::release::Released;
+use crate::source::{NpmPackage, Package};
 use crate::text::Shown;
 
 /// Where a sealed image holds the installed tree.
@@ -34,7 +35,7 @@ struct RuntimeFile {
 }
 
 impl Runtime {
-    /// A runtime: `node`, its version, and what says how its image was made (a digest or a recipe's name).
+    /// A runtime: `node` or `python`, its version, and what says how its image was made (a digest or a recipe's name).
     ///
     /// # Errors
     /// [`PlanRefused::Runtime`] for a part that is empty, over 128 characters, or more than letters, digits and
@@ -46,13 +47,13 @@ impl Runtime {
                 return Err(PlanRefused::Runtime(Shown::new(part)));
             }
         }
-        if name != "node" {
+        if !["node", "python"].contains(&name) {
             return Err(PlanRefused::Runtime(Shown::new(name)));
         }
         Ok(Self { name: name.to_owned(), version: version.to_owned(), recipe: recipe.to_owned() })
     }
 
-    /// `node`.
+    /// `node` or `python`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -76,7 +77,121 @@ impl TryFrom<RuntimeFile> for Runtime {
     }
 }
 
-/// A program of a package: its name, and the file it is, relative to the package.
+/// A program of a package, and so what is started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Program {
+    /// A file of an npm package.
+    File(Bin),
+    /// A console script of a Python package.
+    ///
+    /// Source: Python Packaging User Guide, "Entry points specification", "Use for scripts".
+    Script(ScriptName),
+    /// A module of a Python package, run as a program (`python -m`).
+    Module(ModuleName),
+}
+
+impl Program {
+    /// What starts it in a sealed image: the program itself, with no shell and no package manager.
+    ///
+    /// # Errors
+    /// [`PlanRefused::Bin`] for a program of another ecosystem than the package's.
+    pub(super) fn launcher(&self, release: &Released) -> Result<Vec<Argument>, PlanRefused> {
+        let words = match (self, release.package()) {
+            (Self::File(bin), Package::Npm(package)) => vec!["node".to_owned(), bin.installed_path(package)],
+            (Self::Script(name), Package::Pypi(_)) => vec![format!("{SERVER_DIR}/bin/{}", name.as_str())],
+            (Self::Module(name), Package::Pypi(_)) => {
+                vec![format!("{SERVER_DIR}/bin/python"), "-m".to_owned(), name.as_str().to_owned()]
+            }
+            _ => return Err(PlanRefused::Bin(Shown::new("a program of another ecosystem"))),
+        };
+        words.iter().map(|text| Argument::new(text).map_err(|_| PlanRefused::Bin(Shown::new(text)))).collect()
+    }
+
+    /// Its name, as `--bin` takes it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::File(bin) => bin.name(),
+            Self::Script(name) => name.as_str(),
+            Self::Module(name) => name.as_str(),
+        }
+    }
+}
+
+/// A program's name: one plain word, safe as a file's name and as an argument.
+fn is_word(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 214
+        && !text.starts_with(['-', '.'])
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"@._-".contains(&b))
+}
+
+/// The name of a console script.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct ScriptName(String);
+
+/// The name of a module: identifiers joined by dots.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct ModuleName(String);
+
+impl ScriptName {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl ModuleName {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for ScriptName {
+    type Error = PlanRefused;
+
+    fn try_from(text: String) -> Result<Self, PlanRefused> {
+        // beside the scripts of a virtual environment stand its interpreters
+        if is_word(&text) && !text.starts_with("python") {
+            Ok(Self(text))
+        } else {
+            Err(PlanRefused::Bin(Shown::new(&text)))
+        }
+    }
+}
+
+impl TryFrom<String> for ModuleName {
+    type Error = PlanRefused;
+
+    fn try_from(text: String) -> Result<Self, PlanRefused> {
+        let identifier = |part: &str| {
+            part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        };
+        if text.len() <= 214 && text.split('.').all(identifier) {
+            Ok(Self(text))
+        } else {
+            Err(PlanRefused::Bin(Shown::new(&text)))
+        }
+    }
+}
+
+impl From<ScriptName> for String {
+    fn from(name: ScriptName) -> String {
+        name.0
+    }
+}
+
+impl From<ModuleName> for String {
+    fn from(name: ModuleName) -> String {
+        name.0
+    }
+}
+
+/// A program of an npm package: its name, and the file it is, relative to the package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BinFile")]
 pub struct Bin {
@@ -98,13 +213,7 @@ impl Bin {
     /// [`PlanRefused::Bin`] for a path that is absolute, leaves the package, or holds a backslash, a control or
     /// an invisible character, and for a name that is not one plain word.
     pub fn new(name: &str, path: &str) -> Result<Self, PlanRefused> {
-        let word = |s: &str| {
-            !s.is_empty()
-                && s.len() <= 214
-                && !s.starts_with(['-', '.'])
-                && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"@._-".contains(&b))
-        };
-        if !word(name) {
+        if !is_word(name) {
             return Err(PlanRefused::Bin(Shown::new(name)));
         }
         let refuse = || PlanRefused::Bin(Shown::new(path));
@@ -129,14 +238,8 @@ impl Bin {
     }
 
     /// The file inside a sealed image.
-    pub fn installed_path(&self, release: &Released) -> String {
-        format!("{SERVER_DIR}/node_modules/{}/{}", release.package(), self.path)
-    }
-
-    /// What starts it there: the runtime, and the file, with no shell and no package manager.
-    pub(super) fn launcher(&self, release: &Released) -> Result<[Argument; 2], PlanRefused> {
-        let argument = |text: &str| Argument::new(text).map_err(|_| PlanRefused::Bin(Shown::new(text)));
-        Ok([argument("node")?, argument(&self.installed_path(release))?])
+    pub fn installed_path(&self, package: &NpmPackage) -> String {
+        format!("{SERVER_DIR}/node_modules/{}/{}", package.name, self.path)
     }
 }
 
@@ -241,6 +344,24 @@ mod tests {
         }
         for bad in ["", "-x", "../x", "a b", "a/b", "a;b"] {
             assert!(Bin::new(bad, "x.js").is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_script_is_one_word_and_no_interpreter_and_a_module_is_identifiers() {
+        let script = |text: &str| ScriptName::try_from(text.to_owned());
+        let module = |text: &str| ModuleName::try_from(text.to_owned());
+        for good in ["mcp-server-time", "a.b", "A_1", "uvicorn"] {
+            assert_eq!(script(good).unwrap().as_str(), good);
+        }
+        for bad in ["", "-x", "../x", "a b", "a/b", "python", "python3.11", ".x", "a\nb"] {
+            assert!(script(bad).is_err(), "{bad:?}");
+        }
+        for good in ["mcp_server_time", "a.b.c", "_x"] {
+            assert_eq!(module(good).unwrap().as_str(), good);
+        }
+        for bad in ["", "-c", "a-b", "a..b", ".a", "1a", "a b", "a/b"] {
+            assert!(module(bad).is_err(), "{bad:?}");
         }
     }
 

@@ -11,13 +11,17 @@ mod manifest;
 pub mod name;
 pub mod npm;
 pub mod npm_config;
+mod package;
 pub mod path;
+pub mod python;
 pub mod release;
 pub mod spec;
 
 pub use name::{NotAVersion, NotAnNpmName, NpmName, NpmVersion};
 pub use npm_config::{Found, NpmConfig, Registries, Registry, Surroundings};
-pub use release::{Bin, Ecosystem, Facts, Integrity, NotAnIntegrity, Origin, Release};
+pub use package::{Ecosystem, Hashes, HeldTo, NoHash, NpmPackage, Package, PypiPackage};
+pub use python::{Extras, NotPython, PypiName, PypiVersion, PythonMinor, Requirement};
+pub use release::{Bin, Facts, Integrity, NotAnIntegrity, Origin, Release};
 pub use spec::{NpmSpec, PathSpec, Range, Spec, Tag, Wanted};
 
 use crate::failure::{Code, Failure};
@@ -58,6 +62,14 @@ pub enum SourceError {
     Version {
         /// The version.
         text: Shown,
+    },
+    /// A name, version or requirement is outside Python's grammar.
+    #[error("`{text}` is refused: {rule}")]
+    Python {
+        /// What was written.
+        text: Shown,
+        /// The rule.
+        rule: NotPython,
     },
     /// The registry has no such package.
     #[error("{registry} has no package {name}")]
@@ -168,6 +180,12 @@ impl From<SourceError> for Failure {
                 format_args!("the version `{text}` is refused"),
                 "it is neither an exact version, nor a dist-tag, nor a range in npm's grammar",
                 "write `npm:NAME@1.2.3`, or `npm:NAME` for the latest version",
+            ),
+            E::Python { text, rule } => Failure::new(
+                Code::NameRefused,
+                format_args!("`{text}` is refused"),
+                rule,
+                "write `pypi:NAME`, `pypi:NAME==1.2.3` or `pypi:NAME[EXTRA]`",
             ),
             E::UnknownPackage { name, registry } => Failure::new(
                 Code::NotFound,

@@ -16,6 +16,7 @@ use super::SourceError;
 use super::manifest::text;
 use super::name::{NpmName, NpmVersion};
 use super::npm_config::{Registries, Registry};
+use super::package::NpmPackage;
 use super::release::{Integrity, Manifest, Origin, Release};
 use super::spec::{NpmSpec, Tag, Wanted};
 use crate::net::{Client, Limits, NetError};
@@ -137,7 +138,8 @@ fn choose(document: &[u8], registry: &Registry, spec: &NpmSpec) -> Result<Releas
     facts.published = document.at(&version.to_string());
     facts.first_published = document.first_published();
     facts.latest = document.tagged("latest").filter(|latest| *latest != version);
-    Ok(Release::npm(name.clone(), version, integrity, Origin::Registry(registry.clone()), manifest))
+    let package = NpmPackage { name: name.clone(), version, integrity };
+    Ok(Release::npm(package, Origin::Registry(registry.clone()), manifest))
 }
 
 impl Document<'_> {

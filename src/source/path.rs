@@ -14,6 +14,7 @@ use serde_json::Value;
 use tar::EntryType;
 
 use super::SourceError;
+use super::package::NpmPackage;
 use super::release::{Integrity, Manifest, Origin, Release};
 use crate::text::Shown;
 
@@ -92,7 +93,8 @@ pub fn release(origin: &Path, tgz: &[u8]) -> Result<Release, SourceError> {
     let version = says("version")?;
     let version = version.parse().map_err(|_| SourceError::Version { text: Shown::new(version) })?;
     let manifest = Manifest::read(&name, &version, &json)?;
-    Ok(Release::npm(name, version, Integrity::of(tgz), Origin::Path(origin.to_owned()), manifest))
+    let package = NpmPackage { name, version, integrity: Integrity::of(tgz) };
+    Ok(Release::npm(package, Origin::Path(origin.to_owned()), manifest))
 }
 
 fn shown(path: &Path) -> Shown {

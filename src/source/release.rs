@@ -15,8 +15,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha512};
 
-use super::name::{NpmName, NpmVersion};
+use super::name::NpmVersion;
 use super::npm_config::Registry;
+use super::package::{NpmPackage, Package};
 use crate::text::Shown;
 
 /// The hash npm holds a package's bytes to: SHA-512, written `sha512-` and 88 characters of base64.
@@ -86,21 +87,6 @@ impl<'de> Deserialize<'de> for Integrity {
     }
 }
 
-/// The package manager a release belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ecosystem {
-    /// npm.
-    Npm,
-}
-
-impl fmt::Display for Ecosystem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Npm => "npm",
-        })
-    }
-}
-
 /// Where a release's bytes come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -119,48 +105,24 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One exact package: ecosystem, name, version, hash and origin.
+/// One exact package, where it comes from, and what is known of it.
 #[derive(Debug, Clone)]
 pub struct Release {
-    ecosystem: Ecosystem,
-    name: NpmName,
-    version: NpmVersion,
-    integrity: Integrity,
+    package: Package,
     origin: Origin,
     bins: Vec<Bin>,
     facts: Facts,
 }
 
 impl Release {
-    pub(super) fn npm(
-        name: NpmName,
-        version: NpmVersion,
-        integrity: Integrity,
-        origin: Origin,
-        manifest: Manifest,
-    ) -> Self {
+    pub(super) fn npm(package: NpmPackage, origin: Origin, manifest: Manifest) -> Self {
         let Manifest { bins, facts } = manifest;
-        Self { ecosystem: Ecosystem::Npm, name, version, integrity, origin, bins, facts }
+        Self { package: Package::Npm(package), origin, bins, facts }
     }
 
-    /// The package manager.
-    pub fn ecosystem(&self) -> Ecosystem {
-        self.ecosystem
-    }
-
-    /// The package.
-    pub fn name(&self) -> &NpmName {
-        &self.name
-    }
-
-    /// The version.
-    pub fn version(&self) -> &NpmVersion {
-        &self.version
-    }
-
-    /// The hash of the package's own tarball. Its dependencies have theirs in the lock.
-    pub fn integrity(&self) -> Integrity {
-        self.integrity
+    /// The package, its version and its hash. Its dependencies have theirs in the lock.
+    pub fn package(&self) -> &Package {
+        &self.package
     }
 
     /// Where the bytes come from.

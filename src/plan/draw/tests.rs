@@ -1,13 +1,16 @@
 use serde_json::json;
 
-use super::super::Origin;
+use super::super::{Bin, Origin};
 use super::*;
+use crate::source::Integrity;
 
 /// The bytes of the package that the tests' plans run.
 pub(crate) const ARCHIVE: &[u8] = b"an archive";
 
 pub(crate) fn released(package: &str, archive: &[u8], origin: Origin) -> Released {
-    Released::stored(package.parse().unwrap(), "1.2.3".parse().unwrap(), Integrity::of(archive), origin)
+    let (extras, integrity) = (&Extras::default(), &HeldTo::Archive(Integrity::of(archive)));
+    let (ecosystem, version, origin) = (Ecosystem::Npm, "1.2.3", &origin);
+    Released::stored(&Stored { ecosystem, package, extras, version, integrity, origin }).unwrap()
 }
 
 pub(crate) fn release() -> Released {
@@ -19,19 +22,20 @@ pub(crate) fn lock() -> Lock {
 }
 
 pub(crate) fn lock_of(release: &Released) -> Lock {
-    let own = format!("node_modules/{}", release.package());
-    let mut entry = json!({ "version": release.version().to_string(), "integrity": release.integrity() });
+    let own = format!("node_modules/{}", release.package().name());
+    let mut entry =
+        json!({ "version": release.package().version(), "integrity": release.package().held_to() });
     if release.is_local() {
         entry["resolved"] = json!(crate::plan::OWN_TARBALL);
     }
     let text = json!({ "lockfileVersion": 3, "packages": {
-        "": { "dependencies": { release.package().as_str(): "1.2.3" } },
+        "": { "dependencies": { release.package().name(): "1.2.3" } },
         own: entry,
         "node_modules/keytar": {
             "version": "7.9.0", "integrity": Integrity::of(b"keytar"), "hasInstallScript": true,
         },
     }});
-    Lock::npm(text.to_string().as_bytes(), release).unwrap()
+    Lock::read(text.to_string().as_bytes(), release).unwrap()
 }
 
 pub(crate) fn draft(lock: &Lock) -> Draft<'_> {
@@ -40,7 +44,9 @@ pub(crate) fn draft(lock: &Lock) -> Draft<'_> {
         release: release(),
         lock,
         runtime: Runtime::new("node", "22.20.0", "debian-12").unwrap(),
-        bin: Bin::new("spotify-mcp", "./dist/index.js").unwrap(),
+        with: Vec::new(),
+        build: false,
+        program: Program::File(Bin::new("spotify-mcp", "./dist/index.js").unwrap()),
         arguments: Vec::new(),
         env: Vec::new(),
         egress: Vec::new(),
@@ -82,7 +88,7 @@ fn every_part_is_in_the_digest_and_only_the_installed_ones_in_the_trees() {
     };
     for (what, plan) in [
         ("name", of(&|d| d.name = "other".parse().unwrap())),
-        ("bin", of(&|d| d.bin = Bin::new("spotify-mcp", "dist/other.js").unwrap())),
+        ("bin", of(&|d| d.program = Program::File(Bin::new("spotify-mcp", "dist/other.js").unwrap()))),
         ("argument", of(&|d| d.arguments = vec!["x".into()])),
         ("setting", of(&|d| d.env = env(&["A=b"]))),
         ("credential", of(&|d| d.env = env(&["A"]))),
@@ -176,13 +182,16 @@ fn refuses_a_stored_plan_under_the_digest_of_another() {
 #[test]
 fn refuses_a_stored_plan_that_could_not_have_been_drawn_whatever_its_digest() {
     for (pointer, value) in [
-        ("/format", json!(2)),
+        ("/format", json!(1)),
         ("/name", json!("../x")),
         ("/source", json!("npm:other")),
         ("/package", json!("../x")),
         ("/version", json!("latest")),
         ("/integrity", json!("sha1-x")),
-        ("/bin/path", json!("../x")),
+        ("/program/file/path", json!("../x")),
+        ("/program", json!({ "script": "spotify-mcp" })),
+        ("/program", json!({ "module": "os" })),
+        ("/ecosystem", json!("pypi")),
         ("/argv/0", json!("sh")),
         ("/argv/1", json!("/tmp/x")),
         ("/argv", json!(["node"])),
@@ -194,6 +203,7 @@ fn refuses_a_stored_plan_that_could_not_have_been_drawn_whatever_its_digest() {
         ("/limits/pids", json!(0)),
         ("/user", json!("0:0")),
         ("/runtime/name", json!("bash")),
+        ("/runtime/name", json!("python")),
     ] {
         let mut stored = serde_json::to_value(plan()).unwrap();
         *stored.pointer_mut(pointer).unwrap() = value.clone();

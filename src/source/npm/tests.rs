@@ -7,8 +7,8 @@ use super::*;
 use crate::failure::{Code, Failure};
 use crate::net::testing::Site;
 use crate::source::npm_config::{NpmConfig, Surroundings};
-use crate::source::release::Ecosystem;
 use crate::source::spec::Spec;
+use crate::source::{Ecosystem, HeldTo};
 
 fn npm(text: &str) -> NpmSpec {
     match text.parse().unwrap() {
@@ -43,7 +43,7 @@ fn chosen(document: &Value, spec: &str) -> Result<Release, SourceError> {
 
 fn version(document: &Value, spec: &str) -> Option<String> {
     match chosen(document, spec) {
-        Ok(release) => Some(release.version().to_string()),
+        Ok(release) => Some(release.package().version()),
         Err(SourceError::UnknownVersion { .. }) => None,
         Err(error) => panic!("{spec}: {error}"),
     }
@@ -69,8 +69,8 @@ fn a_release_carries_what_identifies_it_and_what_is_said_of_it() {
     one["scripts"] = json!({ "postinstall": "node x.js" });
     let release = chosen(&document, "npm:@s/a@1.0.0").unwrap();
 
-    assert_eq!((release.ecosystem(), release.name().as_str()), (Ecosystem::Npm, "@s/a"));
-    assert_eq!(release.integrity(), Integrity::of(b"1.0.0"));
+    assert_eq!((release.package().ecosystem(), release.package().name()), (Ecosystem::Npm, "@s/a"));
+    assert_eq!(release.package().held_to(), HeldTo::Archive(Integrity::of(b"1.0.0")));
     assert_eq!(release.origin().to_string(), "https://registry.example/");
     assert_eq!((release.bins()[0].name(), release.bins()[0].file()), ("a", "cli.js"));
     let facts = release.facts();
@@ -230,7 +230,7 @@ async fn asks_the_registry_for_the_scoped_name_in_one_segment() {
             document(&["1.0.0"]).to_string()
         }),
     );
-    assert_eq!(asked(pages, "npm:@s/a").await.unwrap().version().to_string(), "1.0.0");
+    assert_eq!(asked(pages, "npm:@s/a").await.unwrap().package().version(), "1.0.0");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use tar::{Builder, EntryType, Header};
 
 use super::*;
 use crate::failure::{Code, Failure};
+use crate::source::HeldTo;
 
 const MANIFEST: &str =
     r#"{"name":"@s/a","version":"1.2.3","bin":{"a":"./cli.js"},"description":"does things"}"#;
@@ -52,8 +53,8 @@ fn a_tarball_is_the_release_its_manifest_names() {
         file("package/z", ""),
     ]);
     let release = made(&tgz).unwrap();
-    assert_eq!((release.name().as_str(), release.version().to_string().as_str()), ("@s/a", "1.2.3"));
-    assert_eq!(release.integrity(), Integrity::of(&tgz));
+    assert_eq!(release.package().exact(), "@s/a@1.2.3");
+    assert_eq!(release.package().held_to(), HeldTo::Archive(Integrity::of(&tgz)));
     assert_eq!((release.bins()[0].name(), release.bins()[0].file()), ("a", "cli.js"));
     assert_eq!(release.path(), Some(Path::new("./a.tgz")));
     assert_eq!(release.facts().description, Some(Shown::new("does things")));
