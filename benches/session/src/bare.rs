@@ -2,7 +2,8 @@
 //!
 //! For calls: the very bytes of the sealed image, interpreter included, copied out and started on the host, so that
 //! only the cage and the way through it differ. For starts: `npx -y` of the same version, its cache warm, with the
-//! host's own Node and, since versions of Node start at different speeds, with the image's.
+//! host's own Node and, since versions of Node start at different speeds, with the image's; `uvx` of the same version
+//! for a Python package.
 
 use std::env;
 use std::fs;
@@ -28,6 +29,12 @@ pub struct Bare {
     package: String,
 }
 
+/// A program that this host has.
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
+}
+
 /// Whose Node npx runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Node {
@@ -51,10 +58,6 @@ impl Bare {
         engine.copy(image, &[node_at], &bin)?;
         engine.copy(image, &[SERVER_DIR], &everything)?;
         engine.copy(mounts.big.image(), &[SERVER_DIR], &big)?;
-        let on_path = |name: &str| {
-            let path = env::var_os("PATH").unwrap_or_default();
-            env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
-        };
         let host = on_path("npx");
         let npx = match &host {
             Some(npx) => npx.clone(),
@@ -116,6 +119,13 @@ impl Bare {
             let dirs = self.node.parent().map(Path::to_owned).into_iter().chain(env::split_paths(&own));
             command.env("PATH", env::join_paths(dirs).ok()?);
         }
+        Some(command)
+    }
+
+    /// `uvx` of the Python package, on the Python it chooses on this host; none if there is no uvx.
+    pub fn uvx(&self, mounts: &Mounts) -> Option<Command> {
+        let mut command = Command::new(on_path("uvx")?);
+        command.arg(mounts.python.release()).current_dir(&self.work);
         Some(command)
     }
 

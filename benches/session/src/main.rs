@@ -67,6 +67,9 @@ struct Measure {
     /// The npm package to start, with or without a version
     #[arg(long, default_value = "@modelcontextprotocol/server-everything")]
     package: String,
+    /// The Python package to start, with or without a version
+    #[arg(long, default_value = "mcp-server-time")]
+    python: String,
     /// Measure these parts only
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
@@ -121,9 +124,10 @@ fn measure(asked: &Measure) -> Outcome<ExitCode> {
         screening::measure(&mut report)?;
     }
     step("mounting, and copying the servers out of their images");
-    let mounts = Mounts::make(&asked.work, &engine, &asked.package)?;
+    let mounts = Mounts::make(&asked.work, &engine, &asked.package, &asked.python)?;
     let bare = Bare::copy(&asked.work, &engine, &mounts)?;
     report.fact("package", mounts.everything.release());
+    report.fact("python_package", mounts.python.release());
     report.fact("node", bare.versions()?);
     if wanted(Part::Remount) {
         step("mounting again");
@@ -132,6 +136,7 @@ fn measure(asked: &Measure) -> Outcome<ExitCode> {
     if wanted(Part::Starts) {
         step("starts");
         start::measure(&mut report, &mounts, &bare, asked.starts)?;
+        start::python(&mut report, &mounts, &bare, asked.starts)?;
         start::timeline(&mut report, &mounts, &engine, asked.starts)?;
     }
     if wanted(Part::Calls) {

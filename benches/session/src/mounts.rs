@@ -1,7 +1,8 @@
 //! Which servers are measured, and how do they go again?
 //!
-//! Two, mounted in a home of their own as anybody would: `show`, then `mount` with the digest it gave. One is a
-//! package from npm; the other is `benches/big-server`, since no published server gives results of a chosen size.
+//! Three, mounted in a home of their own as anybody would: `show`, then `mount` with the digest it gave. One is a
+//! package from npm, one a package of Python's; the third is `benches/big-server`, since no published server gives
+//! results of a chosen size.
 //! A sealed image belongs to a tree and not to a home: one that was there before the bench is left there.
 
 use std::fs;
@@ -21,6 +22,8 @@ use crate::{Outcome, client};
 pub struct Mounts {
     /// The package from npm.
     pub everything: Mounted,
+    /// The one from an index of Python packages.
+    pub python: Mounted,
     /// The one that gives large results.
     pub big: Mounted,
     work: PathBuf,
@@ -50,15 +53,16 @@ struct ShownPlan {
 }
 
 impl Mounts {
-    /// Shows and mounts both.
-    pub fn make(work: &Path, engine: &Engine, package: &str) -> Outcome<Self> {
+    /// Shows and mounts all of them.
+    pub fn make(work: &Path, engine: &Engine, package: &str, python: &str) -> Outcome<Self> {
         let home = home(work);
         let big = Path::new(env!("CARGO_MANIFEST_DIR")).join("../big-server").canonicalize()?;
         let big = format!("path:{}", big.display());
         let everything = Mounted::make(work, engine, &format!("npm:{package}"))?;
+        let python = Mounted::make(work, engine, &format!("pypi:{python}"))?;
         let big = Mounted::make(work, engine, &big)?;
         let state = Home::at(&home)?.id()?.as_str().to_owned();
-        Ok(Self { everything, big, work: work.into(), home, state })
+        Ok(Self { everything, python, big, work: work.into(), home, state })
     }
 
     /// Where the bench may leave files while it runs.
@@ -91,6 +95,9 @@ impl Mounted {
         let spec = match spec.strip_prefix("npm:") {
             // exactly what was shown from here on, whatever is published meanwhile
             Some(package) if !package[1..].contains('@') => format!("{spec}@{}", shown.plan.version),
+            None if spec.starts_with("pypi:") && !spec.contains("==") => {
+                format!("{spec}=={}", shown.plan.version)
+            }
             _ => spec.to_owned(),
         };
         // before the mount, since the clean-up needs to know what was there
@@ -118,9 +125,9 @@ impl Mounted {
         &self.digest
     }
 
-    /// Package and version, as npm takes them.
+    /// Package and version, as the client of its ecosystem takes them.
     pub fn release(&self) -> String {
-        self.spec.trim_start_matches("npm:").to_owned()
+        self.spec.trim_start_matches("npm:").trim_start_matches("pypi:").to_owned()
     }
 
     /// Its sealed image.

@@ -67,6 +67,43 @@ pub fn measure(report: &mut Report, mounts: &Mounts, bare: &Bare, rounds: usize)
     Ok(())
 }
 
+/// Caged starts of the Python server against uvx, one of each in turn.
+pub fn python(report: &mut Report, mounts: &Mounts, bare: &Bare, rounds: usize) -> Outcome<()> {
+    let (mut caged, mut uvx) = (Samples::default(), Samples::default());
+    // the first fills uvx's cache, the second the bytecode beside what it unpacked
+    for _ in 0..2 {
+        let Some(command) = bare.uvx(mounts) else { break };
+        let mut session = Session::spawn(command, mounts.work())?;
+        session.initialize()?;
+        session.kill()?;
+    }
+    for _ in 0..rounds {
+        let mut session = Session::spawn(mounts.run(&mounts.python), mounts.work())?;
+        caged.add(session.initialize()?);
+        session.terminate()?;
+        let Some(command) = bare.uvx(mounts) else { continue };
+        let mut session = Session::spawn(command, mounts.work())?;
+        uvx.add(session.initialize()?);
+        session.kill()?;
+    }
+    report.samples("python_start_ms", json!({"caged": caged.all(), "uvx": uvx.all()}));
+    if uvx.all().is_empty() {
+        report.note(
+            "there is no uvx on this machine: nothing to compare the Python server's start with",
+        );
+        return Ok(());
+    }
+    report.row(Row {
+        what: "start to first answer, Python".into(),
+        ours: format!("{:.0} ms", caged.median()),
+        compared: format!("uvx, warm: {:.0} ms", uvx.median()),
+        value: caged.median() / uvx.median(),
+        unit: "",
+        budget: Budget::AtMost(0.75),
+    });
+    Ok(())
+}
+
 /// Caged starts through a door before the engine: the launcher's own time, and where the rest goes.
 pub fn timeline(report: &mut Report, mounts: &Mounts, engine: &Engine, rounds: usize) -> Outcome<()> {
     let door = Door::open(mounts.work(), engine.socket())?;
