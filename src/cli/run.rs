@@ -160,7 +160,7 @@ pub fn report_denied(out: &Out, pin: &Pin, egress: &Egress) {
     let more = denied.len().saturating_sub(DENIED_TOLD);
     for denied in denied.into_iter().take(DENIED_TOLD) {
         let remedy = match &denied.remedy {
-            Some(rule) => format!("; to allow it, mount the server again with `--egress {rule}`"),
+            Some(remedy) => format!("; to allow it, mount the server again with `{remedy}`"),
             None => String::new(),
         };
         out.warn(format!("{}: {} was out of reach ({}){remedy}", pin.name(), denied.name, denied.why));

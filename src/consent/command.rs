@@ -27,6 +27,9 @@ pub(super) fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
     for rule in plan.egress() {
         option("egress", rule.to_string());
     }
+    for way in plan.egress_private() {
+        option("egress-private", way.to_string());
+    }
     let (limits, usual) = (plan.limits(), Limits::default());
     if limits.memory() != usual.memory() {
         let mebibytes = limits.memory().is_multiple_of(MIB).then(|| format!("{}m", limits.memory() / MIB));
@@ -68,12 +71,13 @@ mod tests {
             arguments: vec!["--x".into(), "a b".into(), "it's".into()],
             env: vec!["TOKEN".parse().unwrap(), "MODE=a b".parse().unwrap()],
             egress: vec!["*.example.com".parse().unwrap()],
+            egress_private: vec![crate::plan::PrivateWay::typed("localhost:5432").unwrap()],
             limits: limits.or(&LimitsAsked::default()),
             ..draft(&lock)
         })
         .unwrap();
         let (id, typed) = (plan.release().id(), command_for(&plan, "mount", &["--consent", "D"]));
-        let expected = r"--name mine --env TOKEN --env 'MODE=a b' --egress '*.example.com:443' --memory 256m --cpus 0.5 --pids 99 --consent D -- --x 'a b' 'it'\''s'";
+        let expected = r"--name mine --env TOKEN --env 'MODE=a b' --egress '*.example.com:443' --egress-private localhost:5432 --memory 256m --cpus 0.5 --pids 99 --consent D -- --x 'a b' 'it'\''s'";
         assert_eq!(typed, format!("pinfold mount {id} {expected}"));
     }
 }

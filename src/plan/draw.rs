@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::egress::MOST_RULES;
 use super::{
     Argument, ArgumentRefused, Bin, Body, EnvAsked, EnvName, EnvValue, FORMAT, Install, Limits, LocalName,
-    Lock, MOST_ARGUMENTS, Plan, PlanFile, PlanRefused, Released, Runtime, User, WayOut,
+    Lock, MOST_ARGUMENTS, Plan, PlanFile, PlanRefused, PrivateWay, Released, Runtime, User, WayOut,
 };
 use crate::digest::Digest;
 use crate::source::{Ecosystem, Integrity, NpmName, NpmVersion};
@@ -36,8 +36,10 @@ pub struct Draft<'a> {
     pub arguments: Vec<String>,
     /// Variables asked for. Dropped ones are ignored here: whoever parsed them says so in `Facts`.
     pub env: Vec<EnvAsked>,
-    /// Ways out.
+    /// Ways out, to public hosts.
     pub egress: Vec<WayOut>,
+    /// Ways to this machine and its network, as the user typed them.
+    pub egress_private: Vec<PrivateWay>,
     /// Limits.
     pub limits: Limits,
     /// Who it runs as.
@@ -50,7 +52,8 @@ impl Plan {
     /// # Errors
     /// [`PlanRefused`] for an argument, a variable given in two ways, or more of anything than a card can show.
     pub fn draw(draft: Draft<'_>) -> Result<Self, PlanRefused> {
-        let Draft { name, release, lock, runtime, bin, arguments, env, egress, limits, user } = draft;
+        let Draft { name, release, lock, runtime, bin, arguments, env, egress, egress_private, limits, user } =
+            draft;
         if arguments.len() > MOST_ARGUMENTS {
             let position = MOST_ARGUMENTS + 1;
             return Err(PlanRefused::Argument { position, why: ArgumentRefused::TooMany });
@@ -93,6 +96,7 @@ impl Plan {
             env: settings,
             credentials,
             egress: egress.into_iter().collect(),
+            egress_private: egress_private.into_iter().collect(),
             mounts: Vec::new(),
             limits,
             user,
@@ -106,7 +110,7 @@ impl Plan {
             return Err(PlanRefused::TwiceGiven(name.clone()));
         }
         released.check_origin()?;
-        if body.egress.len() > MOST_RULES {
+        if body.egress.len() + body.egress_private.len() > MOST_RULES {
             return Err(PlanRefused::TooMany { what: "egress rules", most: MOST_RULES });
         }
         if body.env.len() + body.credentials.len() > MOST_VARIABLES {
