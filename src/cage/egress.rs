@@ -14,6 +14,7 @@
 //! Invariants: no rule, nothing leaves; literal addresses are no names and never pass; what is recorded is bounded
 //! whatever the cage asks for.
 
+mod history;
 mod record;
 mod rule;
 
@@ -29,8 +30,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use self::record::{Denied, Failed, Mark, Reached, Remedy};
-use self::record::Record;
+pub use self::history::{History, Keeper, Tried, Used};
+pub use self::record::{Denied, Failed, Mark, Reached, Remedy, Tally};
 use self::rule::DEFAULT_PORT;
 pub use self::rule::{EgressRule, NotARule};
 use super::gate::{Duplex, Gate, GateRefused};
@@ -71,7 +72,7 @@ pub struct Egress {
     resolver: Resolver,
     connector: Connector,
     slots: Arc<Semaphore>,
-    record: Mutex<Record>,
+    record: Mutex<Tally>,
 }
 
 impl Egress {
@@ -118,7 +119,7 @@ impl Egress {
 
     /// Every name a connection was opened to, with how many there were.
     pub fn reached(&self) -> Vec<Reached> {
-        self.record().reached()
+        self.record().reached().cloned().collect()
     }
 
     /// Every name that was refused.
@@ -128,12 +129,12 @@ impl Egress {
 
     /// The names that were refused after `mark`, the known ones included if they were tried again.
     pub fn denied_since(&self, mark: Mark) -> Vec<Denied> {
-        self.record().denied_since(mark)
+        self.record().denied_since(mark).cloned().collect()
     }
 
     /// The hosts that are allowed and could not be connected to.
     pub fn failed(&self) -> Vec<Failed> {
-        self.record().failed()
+        self.record().failed().cloned().collect()
     }
 
     /// This moment, for [`Egress::denied_since`].
@@ -146,8 +147,13 @@ impl Egress {
         self.record().forgotten()
     }
 
+    /// All of it, as of now.
+    pub fn tally(&self) -> Tally {
+        self.record().clone()
+    }
+
     /// The record holds counters alone, so it is sound even after a panic in another thread.
-    fn record(&self) -> MutexGuard<'_, Record> {
+    fn record(&self) -> MutexGuard<'_, Tally> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -187,7 +193,7 @@ impl Egress {
         };
         match opened {
             Ok(stream) => {
-                self.record().reach(&name, port);
+                self.record().reach(Shown::from(&name), port, 1);
                 Ok(Box::new(Held { stream, _slot: slot }))
             }
             Err(error) if error.is_refusal() => {
@@ -195,7 +201,7 @@ impl Egress {
                 Err(self.deny(name.as_str(), Some(port), remedy, &error))
             }
             Err(error) => {
-                self.record().fail(&name, port, Shown::new(&error.to_string()));
+                self.record().fail(Shown::from(&name), port, Shown::new(&error.to_string()), 1);
                 Err(GateRefused::new(error))
             }
         }
@@ -226,7 +232,7 @@ impl Egress {
             Some(port) => GateRefused::new(format_args!("{name}:{port}: {why}")),
             None => GateRefused::new(format_args!("{name}: {why}")),
         };
-        self.record().deny(name, port, remedy, Shown::new(&why.to_string()));
+        self.record().deny(name, port, remedy, Shown::new(&why.to_string()), 1);
         refused
     }
 }

@@ -82,12 +82,7 @@ pub async fn start(
     }
 }
 
-async fn launch(
-    cage: &Cage,
-    pin: &Pin,
-    given: Given,
-    around: &Surroundings,
-) -> Result<Running, CageError> {
+async fn launch(cage: &Cage, pin: &Pin, given: Given, around: &Surroundings) -> Result<Running, CageError> {
     let plan = pin.plan();
     let mut env: Vec<(String, Value)> = vec![
         ("PATH".into(), PATH.into()),

@@ -11,7 +11,8 @@ use crate::failure::{Code, Failure};
 use crate::install::Progress;
 use crate::install::npm::Wanted;
 use crate::plan::{
-    Bin, Draft, EnvAsked, Facts, LimitsAsked, LocalName, Lock, Plan, PrivateWay, Released, Runtime, User, WayOut,
+    Bin, Draft, EnvAsked, Facts, LimitsAsked, LocalName, Lock, Plan, PrivateWay, Released, Runtime, User,
+    WayOut,
 };
 use crate::source::{Release, Spec, npm, path};
 use crate::text::Shown;
@@ -168,7 +169,14 @@ impl Asked {
         if let Some(pids) = options.pids {
             limits = limits.pids(pids)?;
         }
-        Ok(Self { name: options.name.clone(), env, egress, egress_private, limits, arguments: options.args.clone() })
+        Ok(Self {
+            name: options.name.clone(),
+            env,
+            egress,
+            egress_private,
+            limits,
+            arguments: options.args.clone(),
+        })
     }
 
     fn facts(&self, release: &Release) -> Facts {

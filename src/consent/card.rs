@@ -177,7 +177,8 @@ impl<'a> Card<'a> {
             notes.push(Note::ours("egress-this-machine", Voice::Danger, text));
         }
         if ways.iter().any(|way| !way.is_this_machine()) {
-            let text = "it may reach a host of your own network, behind whatever guards that network from outside";
+            let text =
+                "it may reach a host of your own network, behind whatever guards that network from outside";
             notes.push(Note::ours("egress-network", Voice::Danger, text));
         }
         if self.plan.has_way_out() && !self.plan.credentials().is_empty() {
@@ -259,7 +260,11 @@ impl<'a> Card<'a> {
         if !plan.has_way_out() {
             card.field("Egress", &ours("none: it reaches no host at all".to_owned()));
         }
-        self.told(&mut card, "Beware", &["egress-public", "egress-this-machine", "egress-network", "credential-and-egress"]);
+        self.told(
+            &mut card,
+            "Beware",
+            &["egress-public", "egress-this-machine", "egress-network", "credential-and-egress"],
+        );
         card.field("Mounts", &ours("none: it sees no file of yours".to_owned()));
         card.field("Limits", &ours(plan.limits().to_string()));
         let runtime = plan.runtime();

@@ -8,8 +8,9 @@ use crate::plan::{Limits, LocalName, Plan};
 
 const MIB: u64 = 1024 * 1024;
 
-/// A command line for `command` (`show`, `mount`) that draws this plan, as one types it in a shell.
-pub(super) fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
+/// A command line for `command` (`show`, `mount`) that draws this plan, as one types it in a shell. `last` are further
+/// options, before the server's own arguments.
+pub fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
     let release = plan.release();
     let mut words = vec!["pinfold".to_owned(), command.to_owned(), release.id()];
     let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);

@@ -370,17 +370,25 @@ mod tests {
 
     #[test]
     fn a_name_of_the_users_own_may_be_any_but_those_that_nobody_can_mean() {
-        for good in ["localhost", "app.localhost", "nas", "printer.local", "db.corp", "api.example.com", "x.test"] {
+        for good in
+            ["localhost", "app.localhost", "nas", "printer.local", "db.corp", "api.example.com", "x.test"]
+        {
             assert_eq!(host(good).private(), Ok(()), "{good}");
         }
-        for bad in ["metadata", "Metadata.Google.Internal.", "host.docker.internal", "1.0.0.127.in-addr.arpa"] {
+        for bad in ["metadata", "Metadata.Google.Internal.", "host.docker.internal", "1.0.0.127.in-addr.arpa"]
+        {
             assert!(host(bad).private().is_err(), "{bad}");
         }
     }
 
     #[test]
     fn this_machine_is_localhost_and_what_is_under_it() {
-        for (name, here) in [("localhost", true), ("a.LOCALHOST.", true), ("notlocalhost", false), ("localhost.example.com", false)] {
+        for (name, here) in [
+            ("localhost", true),
+            ("a.LOCALHOST.", true),
+            ("notlocalhost", false),
+            ("localhost.example.com", false),
+        ] {
             assert_eq!(host(name).is_this_machine(), here, "{name}");
         }
     }

@@ -97,10 +97,8 @@ impl Resolver {
         }
         let found = self.operator(host).await?;
         for address in &found.addresses {
-            address::check_private(*address).map_err(|refused| NetError::NeverReached {
-                host: Shown::new(&host.to_string()),
-                refused,
-            })?;
+            address::check_private(*address)
+                .map_err(|refused| NetError::NeverReached { host: Shown::new(&host.to_string()), refused })?;
         }
         Ok(found)
     }
@@ -305,7 +303,10 @@ pub(crate) mod tests {
         for bad in ["169.254.169.254", "fe80::1", "100.100.100.200", "::ffff:169.254.169.254"] {
             let resolver = Resolver::over(Scripted::new(&[&["192.168.1.20", bad]]));
             let refused = resolver.private(&nas).await.unwrap_err();
-            assert!(refused.is_refusal() && refused.to_string().contains("no option opens"), "{bad}: {refused}");
+            assert!(
+                refused.is_refusal() && refused.to_string().contains("no option opens"),
+                "{bad}: {refused}"
+            );
         }
     }
 

@@ -206,8 +206,18 @@ mod tests {
     #[test]
     fn refuses_an_address_with_what_a_cage_can_do_about_it() {
         for text in [
-            "192.168.1.20:5432", "127.0.0.2:80", "0.0.0.0:80", "169.254.169.254:80", "[fd00::1]:443", "[::]:80",
-            "0x7f.1:80", "2130706433:80", "127.1:80", "192.168.1.20", "fd00::1", "[fe80::1%eth0]:80",
+            "192.168.1.20:5432",
+            "127.0.0.2:80",
+            "0.0.0.0:80",
+            "169.254.169.254:80",
+            "[fd00::1]:443",
+            "[::]:80",
+            "0x7f.1:80",
+            "2130706433:80",
+            "127.1:80",
+            "192.168.1.20",
+            "fd00::1",
+            "[fe80::1%eth0]:80",
         ] {
             let refused = PrivateWay::typed(text).unwrap_err();
             assert!(matches!(refused, NotAPrivateWay::Address(_)), "{text}: {refused:?}");
@@ -218,9 +228,28 @@ mod tests {
     #[test]
     fn refuses_what_is_no_single_host_and_port() {
         for text in [
-            "", ":", "localhost", "localhost:", "localhost:0", "localhost:080", "localhost:65536", "localhost:+1",
-            ":5432", "127.0.0.1", "::1", "*:80", "*.lan:80", "public", "public:443", "http://localhost:80", "a b:80",
-            "localhost:80/x", "-a:80", "a..b:80", "a\u{0}:80", "localhost:5432:1",
+            "",
+            ":",
+            "localhost",
+            "localhost:",
+            "localhost:0",
+            "localhost:080",
+            "localhost:65536",
+            "localhost:+1",
+            ":5432",
+            "127.0.0.1",
+            "::1",
+            "*:80",
+            "*.lan:80",
+            "public",
+            "public:443",
+            "http://localhost:80",
+            "a b:80",
+            "localhost:80/x",
+            "-a:80",
+            "a..b:80",
+            "a\u{0}:80",
+            "localhost:5432:1",
         ] {
             let refused = PrivateWay::typed(text).unwrap_err();
             assert_eq!(Failure::from(refused).code(), Code::EgressRefused, "{text}");
@@ -250,7 +279,9 @@ mod tests {
             stored(&mut deserializer)
         };
         assert_eq!(read(r#"["localhost:5432"]"#).unwrap().len(), 1);
-        for bad in [r#"["127.0.0.1:5432"]"#, r#"["LOCALHOST:5432"]"#, r#"["10.0.0.1:1"]"#, r#"[1]"#, r#""x:1""#] {
+        for bad in
+            [r#"["127.0.0.1:5432"]"#, r#"["LOCALHOST:5432"]"#, r#"["10.0.0.1:1"]"#, r#"[1]"#, r#""x:1""#]
+        {
             assert!(read(bad).is_err(), "{bad}");
         }
     }
