@@ -24,6 +24,7 @@ mod egress;
 mod ends;
 mod errors;
 mod limits;
+mod localhost;
 mod noise;
 mod pins;
 mod profile;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         ends::tests(),
         limits::tests(),
         egress::tests(),
+        localhost::tests(),
         secrets::tests(),
         screen::tests(),
         noise::tests(),

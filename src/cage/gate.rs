@@ -21,6 +21,9 @@ pub trait Gate: Send + Sync + 'static {
     /// The TCP ports init listens on, each once, in ascending order; empty where nothing may leave.
     fn ports(&self) -> Vec<u16>;
 
+    /// Those of the ports on which `localhost` leads out of the cage, in ascending order.
+    fn localhost(&self) -> Vec<u16>;
+
     /// Whether `name`, as asked for in the cage's DNS, gets an address in there. No look-up is made outside.
     fn name(&self, name: &str) -> BoxFuture<'_, bool>;
 

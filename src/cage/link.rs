@@ -232,7 +232,8 @@ impl Link {
     {
         let (mux, opener) = Mux::new(stream, Mode::Client);
         let ends = Ends::new();
-        let terms = Terms { version: protocol::VERSION, ports: gate.ports(), dns_port };
+        let (ports, localhost) = (gate.ports(), gate.localhost());
+        let terms = Terms { version: protocol::VERSION, ports, localhost, dns_port };
         let driver = tokio::spawn(drive(mux, gate, ends.clone()));
         let greet = async {
             let mut hello = opener.open().await.map_err(|_| ends.error())?;

@@ -67,13 +67,12 @@ pub async fn start(
         .map(|way| way.as_str().parse())
         .collect::<Result<_, _>>()
         .map_err(|_| CageError::OtherPlan)?;
-    let leaves = !rules.is_empty();
-    let egress = Arc::new(Egress::rules(resolver, rules));
+    let egress = Arc::new(Egress::rules(resolver, rules).and_private(plan.egress_private()));
     let profile = Profile::run(*plan.limits(), plan.user());
     let labels = Labels::from([(label::TREE.into(), plan.tree_digest().to_string())]);
     let gate = Arc::clone(&egress);
     let cage = Cage::open(engine, image.id().clone(), profile, labels, gate).await?;
-    match launch(&cage, pin, given, around, leaves).await {
+    match launch(&cage, pin, given, around).await {
         Ok(running) => Ok(Server { cage, running, egress }),
         Err(error) => {
             // the error that matters is the first
@@ -83,13 +82,7 @@ pub async fn start(
     }
 }
 
-async fn launch(
-    cage: &Cage,
-    pin: &Pin,
-    given: Given,
-    around: &Surroundings,
-    leaves: bool,
-) -> Result<Running, CageError> {
+async fn launch(cage: &Cage, pin: &Pin, given: Given, around: &Surroundings) -> Result<Running, CageError> {
     let plan = pin.plan();
     let mut env: Vec<(String, Value)> = vec![
         ("PATH".into(), PATH.into()),
@@ -100,7 +93,7 @@ async fn launch(
         env.push(("TZ".into(), zone.as_str().into()));
     }
     // only a server that speaks to somebody needs to know whom to trust
-    if let (true, Some(roots)) = (leaves, &around.roots) {
+    if let (true, Some(roots)) = (plan.has_way_out(), &around.roots) {
         cage.put(ROOTS, 0o444, roots).await?;
         for name in ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"] {
             env.push((name.into(), ROOTS.into()));

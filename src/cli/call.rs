@@ -3,15 +3,18 @@
 //! Through the same session an AI client gets, so a tool that is refused there is refused here.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::egress::conclude;
 use super::host::Host;
 use super::out::Out;
 use super::start::{self, Live};
 use super::trial;
+use crate::cage::egress::Keeper;
 use crate::failure::{Code, Failure};
 use crate::pin::Pin;
 use crate::proxy::{self, Era, Left, Peer, PeerError, Streams};
@@ -107,7 +110,8 @@ async fn call(
     if left.is_none() && matches!(asked, Err(PeerError::Ended { .. } | PeerError::Io(_))) {
         left = tokio::time::timeout(LAST_WORDS, session).await.ok().map(|ending| ending.left);
     }
-    super::run::report_denied(out, pin, &egress);
+    let keeper = Keeper::new(host.home(), pin.plan(), Arc::clone(&egress));
+    conclude(out, pin, &keeper, &egress.tally());
     let outcome = match asked {
         Ok(result) => Ok(Called::Result(result)),
         Err(error) if error.is_other_era() => Ok(Called::OtherEra),

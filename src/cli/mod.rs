@@ -6,6 +6,7 @@
 mod call;
 mod completions;
 mod doctor;
+mod egress;
 mod host;
 mod images;
 mod list;
@@ -65,6 +66,8 @@ enum Command {
     Call(call::Args),
     /// The mounted servers
     List,
+    /// What a mounted server may reach, what it reached, and what it tried in vain
+    Egress(egress::Args),
     /// Forget a mounted server, its pin and its image
     Unmount(unmount::Args),
     /// Look at pins, or reset one
@@ -129,6 +132,7 @@ async fn execute(command: Command, out: &Out) -> Result<ExitCode, Failure> {
         Command::Tools(args) => tools::run(&args, &host, out).await,
         Command::Call(args) => call::run(&args, &host, out).await,
         Command::List => list::run(&host, out),
+        Command::Egress(args) => egress::run(&args, &host, out),
         Command::Unmount(args) => unmount::run(&args, &host, out).await,
         Command::Pins(args) => pins::run(&args, &host, out),
         Command::Images(args) => images::run(&args, &host, out).await,

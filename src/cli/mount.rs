@@ -12,7 +12,8 @@ use serde_json::json;
 use super::host::Host;
 use super::out::{Out, counted};
 use super::prepare::{PlanOptions, Prepared, prepare, prepare_again};
-use super::{start, trial, unmount};
+use super::{egress, start, trial, unmount};
+use crate::cage::egress::{History, Tally};
 use crate::cage::image::Image;
 use crate::consent::{self, Card, Consent, Console, Ending, NotConsented, Terminal};
 use crate::digest::Digest;
@@ -192,6 +193,7 @@ async fn install(
 /// Tries the server and keeps its pin. Gives what it showed, which is nothing where it could not be tried.
 async fn try_and_pin(host: &Host, out: &Out, pin: &Pin, image: &Image) -> Result<Vec<Survey>, Failure> {
     let mut surveys = Vec::new();
+    let mut denied = Tally::default();
     let mut pin = pin.clone();
     match Given::from_environment(pin.plan()) {
         // without its credentials most servers end at once: the pin then says nothing of what it shows
@@ -201,7 +203,12 @@ async fn try_and_pin(host: &Host, out: &Out, pin: &Pin, image: &Image) -> Result
         Err(unusable) => return Err(unusable.into()),
         Ok(_) => {
             out.step("trying it out in a cage");
-            surveys = trial::trial(host, &pin, image).await?;
+            let mut tried = Tally::default();
+            let seen = trial::trial(host, &pin, image, &mut tried).await;
+            out.pause();
+            egress::report(out, &pin, &tried);
+            surveys = seen?;
+            denied = tried;
             if let Some(failure) = useless(&pin, &surveys) {
                 return Err(failure);
             }
@@ -209,6 +216,8 @@ async fn try_and_pin(host: &Host, out: &Out, pin: &Pin, image: &Image) -> Result
         }
     }
     host.store()?.save(&pin)?;
+    // once there is a pin whose it is
+    History::keep(host.home(), pin.plan(), &denied, Timestamp::now())?;
     start::remember(host, &pin, image)?;
     Ok(surveys)
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::host::Host;
 use super::out::{Out, counted};
 use super::{list, start};
+use crate::cage::egress::History;
 use crate::failure::{Code, Failure};
 use crate::pin::LocalFacts;
 use crate::plan::LocalName;
@@ -100,6 +101,7 @@ fn reset(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     })?;
     host.store()?.remove(&parsed)?;
     LocalFacts::forget(host.home(), &parsed)?;
+    History::forget(host.home(), &parsed)?;
     if out.is_json() {
         out.document(&json!({"name": parsed, "reset": true}));
     } else {

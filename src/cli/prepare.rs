@@ -11,7 +11,8 @@ use crate::failure::{Code, Failure};
 use crate::install::Progress;
 use crate::install::npm::Wanted;
 use crate::plan::{
-    Bin, Draft, EnvAsked, Facts, LimitsAsked, LocalName, Lock, Plan, Program, Released, Runtime, User, WayOut,
+    Bin, Draft, EnvAsked, Facts, LimitsAsked, LocalName, Lock, Plan, PrivateWay, Program, Released, Runtime,
+    User, WayOut,
 };
 use crate::source::{Package, Release, Spec, npm, path};
 use crate::text::Shown;
@@ -32,6 +33,10 @@ pub struct PlanOptions {
     /// A host the server may reach (port 443 unless given), `*.DOMAIN`, or `public`; none otherwise
     #[arg(long = "egress", value_name = "HOST[:PORT]")]
     pub egress: Vec<String>,
+    /// A port of this machine (`localhost:PORT`) or of a host of your own network that the server may reach, under that
+    /// name
+    #[arg(long = "egress-private", value_name = "HOST:PORT")]
+    pub egress_private: Vec<String>,
     /// Memory limit, such as 512m or 2g
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
@@ -140,6 +145,7 @@ struct Asked {
     name: Option<String>,
     env: Vec<EnvAsked>,
     egress: Vec<WayOut>,
+    egress_private: Vec<PrivateWay>,
     limits: LimitsAsked,
     arguments: Vec<String>,
 }
@@ -154,6 +160,9 @@ impl Asked {
             Ok(text.parse()?)
         };
         let egress = options.egress.iter().map(way).collect::<Result<_, _>>()?;
+        // the one place where a way to this machine is made: from the command line, which nobody but the user types
+        let egress_private =
+            options.egress_private.iter().map(|text| PrivateWay::typed(text)).collect::<Result<_, _>>()?;
         let mut limits = *host.config().limits();
         if let Some(memory) = &options.memory {
             limits = limits.memory(memory)?;
@@ -164,7 +173,14 @@ impl Asked {
         if let Some(pids) = options.pids {
             limits = limits.pids(pids)?;
         }
-        Ok(Self { name: options.name.clone(), env, egress, limits, arguments: options.args.clone() })
+        Ok(Self {
+            name: options.name.clone(),
+            env,
+            egress,
+            egress_private,
+            limits,
+            arguments: options.args.clone(),
+        })
     }
 
     fn facts(&self, release: &Release) -> Facts {
@@ -209,6 +225,7 @@ impl Asked {
             arguments: self.arguments,
             env: self.env,
             egress: self.egress,
+            egress_private: self.egress_private,
             limits: self.limits.or(&LimitsAsked::default()),
             user: User::NOBODY,
         })?)

@@ -10,12 +10,13 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
+use super::egress::conclude;
 use super::host::Host;
 use super::mount::word;
 use super::out::{self, Out};
 use super::start::{self, Live};
 use super::stdio;
-use crate::cage::egress::Egress;
+use crate::cage::egress::Keeper;
 use crate::failure::{Code, Failure};
 use crate::pin::Pin;
 use crate::proxy::{self, Event, Left, Streams, opener};
@@ -23,8 +24,6 @@ use crate::state::{Audit, AuditEvent};
 
 /// How long a server may take to answer its client's opener.
 const OPENER: Duration = Duration::from_secs(60);
-/// Names out of reach that are told one by one; a server can make up as many as it likes.
-const DENIED_TOLD: usize = 10;
 /// Events that wait to be told; more are counted only.
 const EVENTS: usize = 256;
 
@@ -80,12 +79,14 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
             narrate(out, &host, &pin, &event);
         }
     };
+    let keeper = Keeper::new(host.home(), pin.plan(), Arc::clone(&egress));
     let outcome = tokio::select! {
         // the channel closes with the session, so both end
         (ending, ()) = async { tokio::join!(session, narrate) } => Ok(ending),
         code = &mut told => Err(code),
+        never = keeper.go_on() => match never {},
     };
-    report_denied(out, &pin, &egress);
+    conclude(out, &pin, &keeper, &egress.tally());
     cage.end().await?;
     match outcome {
         Err(code) => Ok(ExitCode::from(code)),
@@ -151,23 +152,6 @@ fn narrate(out: &Out, host: &Host, pin: &Pin, event: &Event) {
         }
         Event::Noise(line) => out.warn(format!("{name}: not a message, left out of its output: {line}")),
         Event::Dropped(why) => out.warn(format!("{name}: a message was dropped: {why}")),
-    }
-}
-
-/// Names that were tried in vain, with the command that allows them.
-pub fn report_denied(out: &Out, pin: &Pin, egress: &Egress) {
-    let denied = egress.denied();
-    let more = denied.len().saturating_sub(DENIED_TOLD);
-    for denied in denied.into_iter().take(DENIED_TOLD) {
-        let remedy = match &denied.remedy {
-            Some(rule) => format!("; to allow it, mount the server again with `--egress {rule}`"),
-            None => String::new(),
-        };
-        out.warn(format!("{}: {} was out of reach ({}){remedy}", pin.name(), denied.name, denied.why));
-    }
-    let more = u64::try_from(more).unwrap_or(u64::MAX).saturating_add(egress.forgotten());
-    if more > 0 {
-        out.warn(format!("{}: {more} more names were out of reach", pin.name()));
     }
 }
 

@@ -164,7 +164,16 @@ pub async fn failed(
     words: &LastWords,
 ) -> Failure {
     let wanters: Vec<String> = pin.lock().script_wanters().iter().map(ToString::to_string).collect();
-    let hint = if wanters.is_empty() {
+    let said = words.lines().await;
+    let hint = if port_taken(&said) && pin.plan().has_way_out() {
+        let plan = pin.plan();
+        let ways = plan.egress().iter().map(ToString::to_string);
+        let ways: Vec<String> = ways.chain(plan.egress_private().iter().map(ToString::to_string)).collect();
+        format!(
+            "inside its cage the port of each way out is taken ({}): have the server listen on another, if an argument or a setting of its own says which",
+            ways.join(", ")
+        )
+    } else if wanters.is_empty() {
         format!(
             "its last words are below, if it had any; `pinfold show {}` shows what it was started with",
             pin.plan().release().id()
@@ -176,7 +185,16 @@ pub async fn failed(
             wanters.join(", ")
         )
     };
-    Failure::new(Code::ServerFailed, what, why, hint).with_last_words(words.lines().await)
+    Failure::new(Code::ServerFailed, what, why, hint).with_last_words(said)
+}
+
+/// Whether last words tell of a port that is in use, as Node, Python and the C library put it. Their words only choose
+/// which advice is given.
+fn port_taken(said: &[Shown]) -> bool {
+    said.iter().any(|line| {
+        let line = line.to_string().to_ascii_lowercase();
+        line.contains("eaddrinuse") || line.contains("address already in use")
+    })
 }
 
 /// How a server ended, in words that follow "it ended: ".

@@ -2,13 +2,16 @@
 
 use std::process::ExitCode;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::egress;
 use super::host::Host;
 use super::mount::word;
 use super::out::Out;
 use super::start;
 use super::trial::{Look, look};
+use crate::cage::egress::{History, Tally};
 use crate::failure::Failure;
 use crate::proxy::{Era, Item, Survey};
 use crate::screen::Kind;
@@ -26,8 +29,9 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     let image = start::sealed(host, &pin).await?;
     let mut failure = None;
     let mut survey = None;
+    let mut tried = Tally::default();
     for era in Era::ALL {
-        match look(host, &pin, &image, era, era.widest()).await? {
+        match look(host, &pin, &image, era, era.widest(), &mut tried).await? {
             Look::Seen(seen) => {
                 survey = Some(seen);
                 break;
@@ -38,6 +42,8 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
             }
         }
     }
+    egress::report(out, &pin, &tried);
+    History::keep(host.home(), pin.plan(), &tried, Timestamp::now())?;
     let Some(survey) = survey else {
         return Err(failure.unwrap_or_else(|| super::trial::no_era(pin.name())));
     };

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::host::Host;
 use super::start::{self, Live};
+use crate::cage::egress::Tally;
 use crate::cage::image::Image;
 use crate::failure::{Code, Failure};
 use crate::pin::Pin;
@@ -19,15 +20,17 @@ use crate::secret::Given;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Every look at a server that succeeded.
-pub async fn trial(host: &Host, pin: &Pin, image: &Image) -> Result<Vec<Survey>, Failure> {
+///
+/// What the server reached and tried is added to `tried`, whatever comes of it.
+pub async fn trial(host: &Host, pin: &Pin, image: &Image, tried: &mut Tally) -> Result<Vec<Survey>, Failure> {
     let mut surveys = Vec::new();
     let mut first_failure = None;
     for era in Era::ALL {
-        match look(host, pin, image, era, era.widest()).await? {
+        match look(host, pin, image, era, era.widest(), tried).await? {
             Look::Seen(survey) => {
                 surveys.push(*survey);
                 // one that shows itself to the widest client and not to the narrowest is still a server
-                if let Look::Seen(survey) = look(host, pin, image, era, era.narrowest()).await? {
+                if let Look::Seen(survey) = look(host, pin, image, era, era.narrowest(), tried).await? {
                     surveys.push(*survey);
                 }
             }
@@ -71,10 +74,11 @@ pub async fn look(
     image: &Image,
     era: Era,
     capabilities: serde_json::Value,
+    tried: &mut Tally,
 ) -> Result<Look, Failure> {
     let given = Given::from_environment(pin.plan())?;
     let live = start::start(host, pin, image, given, "trial", |_| {}).await?;
-    let Live { input, output, mut handle, words, cage, .. } = live;
+    let Live { input, output, mut handle, words, egress, cage } = live;
     let asked = async {
         let (mut peer, opened) = Peer::open(output, input, era, capabilities, PATIENCE).await?;
         Survey::take(&mut peer, &opened).await
@@ -95,6 +99,7 @@ pub async fn look(
             Look::Failed(start::failed(pin, what, how, &words).await)
         }
     };
+    tried.add(&egress.tally());
     cage.end().await?;
     Ok(seen)
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::host::Host;
 use super::out::Out;
 use super::start;
+use crate::cage::egress::History;
 use crate::cage::engine::{Labels, label};
 use crate::cage::image::Image;
 use crate::failure::{Code, Failure};
@@ -34,6 +35,7 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     // image would be in force
     host.store()?.remove(pin.name())?;
     LocalFacts::forget(host.home(), pin.name())?;
+    History::forget(host.home(), pin.name())?;
     let removed = forget_image(host, &pin).await?;
     if out.is_json() {
         out.document(&json!({"name": pin.name(), "images": removed}));

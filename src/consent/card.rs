@@ -171,7 +171,17 @@ impl<'a> Card<'a> {
             let text = "it may reach any public host, ones of its own choice too";
             notes.push(Note::ours("egress-public", Voice::Notice, text));
         }
-        if !self.plan.egress().is_empty() && !self.plan.credentials().is_empty() {
+        let ways = self.plan.egress_private();
+        if ways.iter().any(crate::plan::PrivateWay::is_this_machine) {
+            let text = "it may talk to what listens there on this machine, and most such programs ask nobody who calls";
+            notes.push(Note::ours("egress-this-machine", Voice::Danger, text));
+        }
+        if ways.iter().any(|way| !way.is_this_machine()) {
+            let text =
+                "it may reach a host of your own network, behind whatever guards that network from outside";
+            notes.push(Note::ours("egress-network", Voice::Danger, text));
+        }
+        if self.plan.has_way_out() && !self.plan.credentials().is_empty() {
             notes.push(Note::ours(
                 "credential-and-egress",
                 Voice::Danger,
@@ -243,10 +253,18 @@ impl<'a> Card<'a> {
         for rule in plan.egress() {
             card.field("Egress", &[(Voice::Notice, rule.to_string())]);
         }
-        if plan.egress().is_empty() {
+        for way in plan.egress_private() {
+            let place = if way.is_this_machine() { "this machine" } else { "your own network" };
+            card.field("Egress", &[(Voice::Danger, format!("{way}, {place}"))]);
+        }
+        if !plan.has_way_out() {
             card.field("Egress", &ours("none: it reaches no host at all".to_owned()));
         }
-        self.told(&mut card, "Beware", &["egress-public", "credential-and-egress"]);
+        self.told(
+            &mut card,
+            "Beware",
+            &["egress-public", "egress-this-machine", "egress-network", "credential-and-egress"],
+        );
         card.field("Mounts", &ours("none: it sees no file of yours".to_owned()));
         card.field("Limits", &ours(plan.limits().to_string()));
         let runtime = plan.runtime();

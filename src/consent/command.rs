@@ -8,8 +8,9 @@ use crate::plan::{Limits, LocalName, Plan};
 
 const MIB: u64 = 1024 * 1024;
 
-/// A command line for `command` (`show`, `mount`) that draws this plan, as one types it in a shell.
-pub(super) fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
+/// A command line for `command` (`show`, `mount`) that draws this plan, as one types it in a shell. `last` are further
+/// options, before the server's own arguments.
+pub fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
     let release = plan.release();
     let mut words = vec!["pinfold".to_owned(), command.to_owned(), release.id()];
     let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
@@ -26,6 +27,9 @@ pub(super) fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
     }
     for rule in plan.egress() {
         option("egress", rule.to_string());
+    }
+    for way in plan.egress_private() {
+        option("egress-private", way.to_string());
     }
     let (limits, usual) = (plan.limits(), Limits::default());
     if limits.memory() != usual.memory() {
@@ -68,12 +72,13 @@ mod tests {
             arguments: vec!["--x".into(), "a b".into(), "it's".into()],
             env: vec!["TOKEN".parse().unwrap(), "MODE=a b".parse().unwrap()],
             egress: vec!["*.example.com".parse().unwrap()],
+            egress_private: vec![crate::plan::PrivateWay::typed("localhost:5432").unwrap()],
             limits: limits.or(&LimitsAsked::default()),
             ..draft(&lock)
         })
         .unwrap();
         let (id, typed) = (plan.release().id(), command_for(&plan, "mount", &["--consent", "D"]));
-        let expected = r"--name mine --env TOKEN --env 'MODE=a b' --egress '*.example.com:443' --memory 256m --cpus 0.5 --pids 99 --consent D -- --x 'a b' 'it'\''s'";
+        let expected = r"--name mine --env TOKEN --env 'MODE=a b' --egress '*.example.com:443' --egress-private localhost:5432 --memory 256m --cpus 0.5 --pids 99 --consent D -- --x 'a b' 'it'\''s'";
         assert_eq!(typed, format!("pinfold mount {id} {expected}"));
     }
 }

@@ -20,6 +20,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use card::{Card, Note};
+pub use command::command_for;
 pub use console::Console;
 pub use kept::{Kept, ShownPlans};
 pub use layout::Palette;

@@ -89,10 +89,41 @@ pub const CLASSES: &[Class] = &[
 static UNALLOCATED: Class =
     class!("::/0", "unallocated", "RFC 4291 2.4", "outside 2000::/3 nothing is allocated as global unicast");
 
-static TABLE: LazyLock<Vec<(IpNet, &'static Class)>> = LazyLock::new(|| {
-    // A row that does not parse cannot be skipped silently; the test `every_row_is_a_range` walks the table.
-    CLASSES.iter().map(|class| (class.net.parse().expect("a row's range is a literal"), class)).collect()
-});
+/// What is refused even for a name that the user typed to open a host of their own.
+///
+/// Not whole classes of private addresses, which is where such hosts live, but what is no host, and the services that
+/// give a machine's own credentials to whoever asks from it: a server that reaches one has left its cage for good.
+#[rustfmt::skip]
+pub const NEVER: &[Class] = &[
+    class!("0.0.0.0/8",          "this-network",   "RFC 791 3.2",      "never a destination; some systems treat it as this machine"),
+    class!("100.100.100.200/32", "cloud-metadata", "Alibaba Cloud",    "it hands this machine's credentials to whoever asks"),
+    class!("168.63.129.16/32",   "cloud-platform", "Azure platform address", "a virtual machine's own control service"),
+    class!("169.254.0.0/16",     "link-local",     "RFC 3927",         "cloud metadata lives here and hands this machine's credentials to whoever asks"),
+    class!("192.0.0.192/32",     "cloud-metadata", "Oracle Cloud",     "it hands this machine's credentials to whoever asks"),
+    class!("224.0.0.0/4",        "multicast",      "RFC 5771",         "not one host"),
+    class!("255.255.255.255/32", "broadcast",      "RFC 919",          "not one host"),
+
+    class!("::/128",             "unspecified",    "RFC 4291 2.5.2",   "connects to this machine on common systems"),
+    class!("::ffff:0:0/96",      "ipv4-mapped",    "RFC 4291 2.5.5.2", "the IPv4 address inside is what is reached", unwrap last_32),
+    class!("64:ff9b::/96",       "nat64",          "RFC 6052 2.1",     "a translator reaches the IPv4 address inside", unwrap last_32),
+    class!("64:ff9b:1::/48",     "nat64-local",    "RFC 8215",         "translation inside one network, its layout unknown"),
+    class!("2001::/32",          "teredo",         "RFC 4380 4",       "a relay reaches the IPv4 addresses inside", unwrap teredo),
+    class!("2002::/16",          "6to4",           "RFC 3056 2",       "a relay reaches the IPv4 address inside", unwrap six_to_four),
+    class!("fd00:ec2::254/128",  "cloud-metadata", "Amazon EC2",       "it hands this machine's credentials to whoever asks"),
+    class!("fd20:ce::254/128",   "cloud-metadata", "Google Cloud",     "it hands this machine's credentials to whoever asks"),
+    class!("fe80::/10",          "link-local",     "RFC 4291 2.5.6",   "without its link it is no address, and cloud metadata lives here"),
+    class!("ff00::/8",           "multicast",      "RFC 4291 2.7",     "not one host"),
+];
+
+type Table = Vec<(IpNet, &'static Class)>;
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| read(CLASSES));
+static NEVER_TABLE: LazyLock<Table> = LazyLock::new(|| read(NEVER));
+
+fn read(classes: &'static [Class]) -> Table {
+    // A row that does not parse cannot be skipped silently; the test `every_row_is_a_range` walks the tables.
+    classes.iter().map(|class| (class.net.parse().expect("a row's range is a literal"), class)).collect()
+}
 
 /// An address that a name chosen by somebody else must not lead to.
 #[derive(Clone, Copy)]
@@ -148,27 +179,36 @@ impl std::error::Error for RefusedAddress {}
 /// assert!(check("::ffff:169.254.169.254".parse().unwrap()).is_err());
 /// ```
 pub fn check(address: IpAddr) -> Result<(), RefusedAddress> {
-    let Some((_, class)) = TABLE.iter().find(|(net, _)| net.contains(&address)) else {
-        return match address {
-            IpAddr::V6(v6) if v6.segments()[0] & 0xe000 != 0x2000 => {
-                Err(RefusedAddress { address, carried: None, class: &UNALLOCATED })
-            }
-            _ => Ok(()),
-        };
-    };
-    match (&class.rule, address) {
-        (Rule::Unwrap(inside), IpAddr::V6(v6)) => {
-            for carried in inside(v6) {
-                check(IpAddr::V4(carried)).map_err(|inner| RefusedAddress {
-                    address,
-                    carried: Some(carried),
-                    class: inner.class,
-                })?;
-            }
-            Ok(())
+    judge(&TABLE, address).unwrap_or_else(|| match address {
+        IpAddr::V6(v6) if v6.segments()[0] & 0xe000 != 0x2000 => {
+            Err(RefusedAddress { address, carried: None, class: &UNALLOCATED })
         }
-        _ => Err(RefusedAddress { address, carried: None, class }),
-    }
+        _ => Ok(()),
+    })
+}
+
+/// Passes an address that a name of the user's own may lead to; what is in [`NEVER`] is refused.
+///
+/// ```
+/// use pinfold::net::address::check_private;
+/// assert!(check_private("192.168.1.20".parse().unwrap()).is_ok());
+/// assert!(check_private("169.254.169.254".parse().unwrap()).is_err());
+/// ```
+pub fn check_private(address: IpAddr) -> Result<(), RefusedAddress> {
+    judge(&NEVER_TABLE, address).unwrap_or(Ok(()))
+}
+
+/// What the first row that holds the address says; `None` if none does.
+fn judge(table: &Table, address: IpAddr) -> Option<Result<(), RefusedAddress>> {
+    let (_, class) = table.iter().find(|(net, _)| net.contains(&address))?;
+    let (Rule::Unwrap(inside), IpAddr::V6(v6)) = (&class.rule, address) else {
+        return Some(Err(RefusedAddress { address, carried: None, class }));
+    };
+    let refused = inside(v6).into_iter().find_map(|carried| {
+        let inner = judge(table, IpAddr::V4(carried))?.err()?;
+        Some(RefusedAddress { address, carried: Some(carried), class: inner.class })
+    });
+    Some(refused.map_or(Ok(()), Err))
 }
 
 fn last_32(address: Ipv6Addr) -> Vec<Ipv4Addr> {
@@ -197,12 +237,12 @@ mod tests {
 
     #[test]
     fn every_row_is_a_range() {
-        for class in CLASSES {
+        for class in CLASSES.iter().chain(NEVER) {
             let net: IpNet = class.net.parse().unwrap();
             assert_eq!(net, net.trunc(), "{} has host bits", class.net);
             assert!(!class.source.is_empty() && !class.why.is_empty());
         }
-        assert_eq!(TABLE.len(), CLASSES.len());
+        assert_eq!((TABLE.len(), NEVER_TABLE.len()), (CLASSES.len(), NEVER.len()));
     }
 
     #[test]
@@ -211,6 +251,64 @@ mod tests {
             let net: IpNet = class.net.parse().unwrap();
             assert!(check(net.network()).is_err(), "{}", net.network());
             assert!(check(net.broadcast()).is_err(), "{}", net.broadcast());
+        }
+    }
+
+    #[test]
+    fn what_is_never_reached_is_no_strangers_either() {
+        for class in NEVER.iter().filter(|class| matches!(class.rule, Rule::Refuse)) {
+            let net: IpNet = class.net.parse().unwrap();
+            for address in [net.network(), net.broadcast()] {
+                assert!(check_private(address).is_err() && check(address).is_err(), "{address}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_of_the_users_own_may_lead_to_their_network_and_not_to_metadata() {
+        for good in [
+            "127.0.0.1",
+            "127.0.0.2",
+            "::1",
+            "10.0.0.1",
+            "172.16.0.1",
+            "192.168.1.20",
+            "100.64.0.7",
+            "fd00::1",
+            "fd00:ec2::253",
+            "9.9.9.9",
+            "2606:4700::1111",
+            "::ffff:10.0.0.1",
+            "169.253.255.255",
+            "169.255.0.0",
+            "100.100.100.199",
+            "100.100.100.201",
+            "192.0.0.191",
+            "192.0.0.193",
+            "240.0.0.1",
+        ] {
+            assert_eq!(check_private(good.parse().unwrap()), Ok(()), "{good}");
+        }
+        for bad in [
+            "0.0.0.0",
+            "169.254.169.254",
+            "169.254.0.0",
+            "169.254.255.255",
+            "100.100.100.200",
+            "192.0.0.192",
+            "168.63.129.16",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "fe80::1",
+            "fd00:ec2::254",
+            "fd20:ce::254",
+            "::ffff:169.254.169.254",
+            "64:ff9b::169.254.169.254",
+            "2002:a9fe:a9fe::1",
+            "ff02::1",
+        ] {
+            assert!(check_private(bad.parse().unwrap()).is_err(), "{bad}");
         }
     }
 

@@ -42,6 +42,14 @@ pub enum NetError {
         /// The address and its class.
         refused: RefusedAddress,
     },
+    /// One of the addresses of a name that the user chose is one that nothing in a cage reaches.
+    #[error("{host} leads to an address that no option opens: {refused}")]
+    NeverReached {
+        /// The name.
+        host: Shown,
+        /// The address and its class.
+        refused: RefusedAddress,
+    },
     /// A host answered with a redirect that is not followed.
     #[error("{host} redirects to where it must not: {why}")]
     Redirect {
@@ -117,7 +125,14 @@ pub enum NetError {
 impl NetError {
     /// Whether the guard refused, rather than the network or the other side failing.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Name(_) | Self::Url(_) | Self::NotPublic { .. } | Self::Redirect { .. })
+        matches!(
+            self,
+            Self::Name(_)
+                | Self::Url(_)
+                | Self::NotPublic { .. }
+                | Self::NeverReached { .. }
+                | Self::Redirect { .. }
+        )
     }
 }
 

@@ -52,15 +52,34 @@ impl HostName {
     ///
     /// To be asked before the look-up of any name that somebody else chose.
     pub fn third_party(&self) -> Result<(), RefusedName> {
-        let found = REFUSED.iter().find(|row| match row.pattern.strip_prefix("*.") {
-            Some(domain) => self.is_at_or_under(domain),
-            None => self.0 == row.pattern,
-        });
-        match found {
+        match self.row_in(REFUSED) {
             Some(row) => Err(RefusedName { name: self.clone(), row }),
             None if !self.0.contains('.') => Err(RefusedName { name: self.clone(), row: &SINGLE_LABEL }),
             None => Ok(()),
         }
+    }
+
+    /// Refuses the names that a user cannot mean, not even for a host of their own.
+    ///
+    /// To be asked of a name that the user chose and that may be private; what others chose is asked
+    /// [`HostName::third_party`].
+    pub fn private(&self) -> Result<(), RefusedName> {
+        match self.row_in(NEVER) {
+            Some(row) => Err(RefusedName { name: self.clone(), row }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it is this machine by its own name: `localhost`, or a name under it (RFC 6761 6.3).
+    pub fn is_this_machine(&self) -> bool {
+        self.is_at_or_under("localhost")
+    }
+
+    fn row_in(&self, table: &'static [Row]) -> Option<&'static Row> {
+        table.iter().find(|row| match row.pattern.strip_prefix("*.") {
+            Some(domain) => self.is_at_or_under(domain),
+            None => self.0 == row.pattern,
+        })
     }
 }
 
@@ -157,6 +176,22 @@ pub const REFUSED: &[Row] = &[
     row("*.alt",             "RFC 9476",      "not in the DNS; a look-up only tells others"),
     row("*.test",            "RFC 6761 6.2",  "never public"),
     row("*.invalid",         "RFC 6761 6.4",  "never exists"),
+];
+
+/// The names that are refused even where the user typed them to open a host of their own.
+#[rustfmt::skip]
+pub const NEVER: &[Row] = &[
+    row("metadata",                 "cloud images' hosts files", "cloud metadata, which hands this machine's credentials to whoever asks"),
+    row("metadata.google.internal", "Google Cloud",  "cloud metadata, which hands this machine's credentials to whoever asks"),
+    row("instance-data",            "cloud images' hosts files", "cloud metadata, which hands this machine's credentials to whoever asks"),
+    row("host.docker.internal",     "Docker",        "this machine, which is called `localhost` here"),
+    row("gateway.docker.internal",  "Docker",        "this machine, which is called `localhost` here"),
+    row("host.containers.internal", "Podman",        "this machine, which is called `localhost` here"),
+    row("*.in-addr.arpa",           "RFC 1035 3.5",  "addresses written backwards, not hosts"),
+    row("*.ip6.arpa",               "RFC 3596 2.5",  "addresses written backwards, not hosts"),
+    row("*.onion",                  "RFC 7686",      "not in the DNS; a look-up only tells others"),
+    row("*.alt",                    "RFC 9476",      "not in the DNS; a look-up only tells others"),
+    row("*.invalid",                "RFC 6761 6.4",  "never exists"),
 ];
 
 static SINGLE_LABEL: Row =
@@ -322,10 +357,39 @@ mod tests {
 
     #[test]
     fn every_row_reads_as_a_name() {
-        for row in REFUSED {
+        for row in REFUSED.iter().chain(NEVER) {
             let name = row.pattern.strip_prefix("*.").unwrap_or(row.pattern);
             assert_eq!(host(name).as_str(), name);
             assert!(host(name).third_party().is_err(), "{name}");
+        }
+        for row in NEVER {
+            let name = row.pattern.strip_prefix("*.").unwrap_or(row.pattern);
+            assert!(host(name).private().is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_the_users_own_may_be_any_but_those_that_nobody_can_mean() {
+        for good in
+            ["localhost", "app.localhost", "nas", "printer.local", "db.corp", "api.example.com", "x.test"]
+        {
+            assert_eq!(host(good).private(), Ok(()), "{good}");
+        }
+        for bad in ["metadata", "Metadata.Google.Internal.", "host.docker.internal", "1.0.0.127.in-addr.arpa"]
+        {
+            assert!(host(bad).private().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_localhost_and_what_is_under_it() {
+        for (name, here) in [
+            ("localhost", true),
+            ("a.LOCALHOST.", true),
+            ("notlocalhost", false),
+            ("localhost.example.com", false),
+        ] {
+            assert_eq!(host(name).is_this_machine(), here, "{name}");
         }
     }
 

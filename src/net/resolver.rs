@@ -5,12 +5,13 @@
 //! public refuses the whole name, because which of them a client picks is luck.
 //!
 //! A name that somebody else chose goes through [`Resolver::vetted`]; only a name of the operator's own gets
-//! [`Resolver::operator`], which the type system keeps apart (see [`super::target`]). Both use the system's name
-//! servers and its hosts file. Search lists serve the operator's names only.
+//! [`Resolver::operator`] or [`Resolver::private`], which the type system keeps apart (see [`super::target`]). All use
+//! the system's name servers and its hosts file. Search lists, and whatever else this system resolves names by
+//! (multicast DNS, a directory), serve the operator's names only.
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -80,6 +81,26 @@ impl Resolver {
             (None, Some(address)) => Ok(Addresses { host: host.to_string(), addresses: vec![address] }),
             (None, None) => Err(NetError::Unresolvable { host: Shown::default(), why: Shown::default() }),
         }
+    }
+
+    /// Addresses for a host of this machine or its network that the user opened to a cage.
+    ///
+    /// `localhost`, and a name under it, is this machine's loopback in both families, without a look-up. Any other
+    /// name may lead to whatever address but those of [`address::NEVER`].
+    ///
+    /// # Errors
+    /// It has no address within 10 s, or one that no option opens.
+    pub async fn private(&self, host: &OperatorHost) -> Result<Addresses, NetError> {
+        if host.name().is_some_and(HostName::is_this_machine) {
+            let addresses = vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+            return Ok(Addresses { host: host.to_string(), addresses });
+        }
+        let found = self.operator(host).await?;
+        for address in &found.addresses {
+            address::check_private(*address)
+                .map_err(|refused| NetError::NeverReached { host: Shown::new(&host.to_string()), refused })?;
+        }
+        Ok(found)
     }
 
     async fn find(&self, name: &HostName, searched: bool) -> Result<Addresses, NetError> {
@@ -165,8 +186,15 @@ impl LookUp for System {
             let resolver = resolver.as_ref().map_err(Clone::clone)?;
             // A trailing dot keeps the search list out.
             let asked = if searched { name.to_string() } else { format!("{name}.") };
-            let found = resolver.lookup_ip(asked).await.map_err(|e| e.to_string())?;
-            Ok(found.iter().collect())
+            match resolver.lookup_ip(asked).await {
+                Ok(found) => Ok(found.iter().collect()),
+                // What this system knows by other means than the DNS, such as `printer.local`, is the operator's.
+                Err(error) if searched => {
+                    let found = tokio::net::lookup_host((name.as_str(), 0)).await;
+                    found.map(|found| found.map(|to| to.ip()).collect()).map_err(|_| error.to_string())
+                }
+                Err(error) => Err(error.to_string()),
+            }
         })
     }
 }
@@ -263,6 +291,36 @@ pub(crate) mod tests {
             resolver.operator(&ours).await.unwrap().as_slice(),
             ["10.0.0.1".parse::<IpAddr>().unwrap()]
         );
+    }
+
+    #[tokio::test]
+    async fn a_private_name_leads_to_its_network_and_never_to_metadata() {
+        let nas = OperatorHost::chosen_by_operator(host("nas"));
+        for good in ["192.168.1.20", "10.0.0.1", "fd00::7", "127.0.0.1", "9.9.9.9"] {
+            let resolver = Resolver::over(Scripted::new(&[&[good]]));
+            assert!(resolver.private(&nas).await.is_ok(), "{good}");
+        }
+        for bad in ["169.254.169.254", "fe80::1", "100.100.100.200", "::ffff:169.254.169.254"] {
+            let resolver = Resolver::over(Scripted::new(&[&["192.168.1.20", bad]]));
+            let refused = resolver.private(&nas).await.unwrap_err();
+            assert!(
+                refused.is_refusal() && refused.to_string().contains("no option opens"),
+                "{bad}: {refused}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn localhost_is_this_machines_loopback_whatever_a_name_server_says() {
+        for name in ["localhost", "app.localhost"] {
+            let names = Scripted::new(&[&["10.0.0.1"]]);
+            let asked = names.asked();
+            let here = OperatorHost::chosen_by_operator(host(name));
+            let found = Resolver::over(names).private(&here).await.unwrap();
+            let found: Vec<_> = found.as_slice().iter().map(ToString::to_string).collect();
+            assert_eq!(found, ["127.0.0.1", "::1"], "{name}");
+            assert_eq!(asked.load(Ordering::SeqCst), 0);
+        }
     }
 
     #[tokio::test]

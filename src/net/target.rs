@@ -21,6 +21,12 @@
 //! }
 //! ```
 //!
+//! ```compile_fail
+//! async fn look_up(resolver: pinfold::net::Resolver, asked: pinfold::net::HostName) {
+//!     let _ = resolver.private(&asked).await;
+//! }
+//! ```
+//!
 //! A review of who may reach private addresses is a search for `chosen_by_operator`.
 
 use std::fmt;

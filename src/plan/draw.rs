@@ -11,7 +11,7 @@ use super::egress::MOST_RULES;
 use super::release::Stored;
 use super::{
     Argument, ArgumentRefused, Body, EnvAsked, EnvName, EnvValue, FORMAT, Install, Limits, LocalName, Lock,
-    MOST_ARGUMENTS, Plan, PlanFile, PlanRefused, Program, Released, Runtime, User, WayOut,
+    MOST_ARGUMENTS, Plan, PlanFile, PlanRefused, PrivateWay, Program, Released, Runtime, User, WayOut,
 };
 use crate::digest::Digest;
 use crate::source::{Ecosystem, Extras, HeldTo, Requirement};
@@ -43,8 +43,10 @@ pub struct Draft<'a> {
     pub arguments: Vec<String>,
     /// Variables asked for. Dropped ones are ignored here: whoever parsed them says so in `Facts`.
     pub env: Vec<EnvAsked>,
-    /// Ways out.
+    /// Ways out, to public hosts.
     pub egress: Vec<WayOut>,
+    /// Ways to this machine and its network, as the user typed them.
+    pub egress_private: Vec<PrivateWay>,
     /// Limits.
     pub limits: Limits,
     /// Who it runs as.
@@ -68,6 +70,7 @@ impl Plan {
             arguments,
             env,
             egress,
+            egress_private,
             limits,
             user,
         } = draft;
@@ -115,6 +118,7 @@ impl Plan {
             env: settings,
             credentials,
             egress: egress.into_iter().collect(),
+            egress_private: egress_private.into_iter().collect(),
             mounts: Vec::new(),
             limits,
             user,
@@ -134,7 +138,7 @@ impl Plan {
         if body.with.len() > MOST_REQUIREMENTS {
             return Err(PlanRefused::TooMany { what: "requirements", most: MOST_REQUIREMENTS });
         }
-        if body.egress.len() > MOST_RULES {
+        if body.egress.len() + body.egress_private.len() > MOST_RULES {
             return Err(PlanRefused::TooMany { what: "egress rules", most: MOST_RULES });
         }
         if body.env.len() + body.credentials.len() > MOST_VARIABLES {

@@ -11,6 +11,7 @@
 mod argv;
 mod draw;
 mod egress;
+mod egress_private;
 mod env;
 mod facts;
 mod limits;
@@ -28,6 +29,7 @@ use serde::{Deserialize, Serialize};
 pub use argv::{Argument, ArgumentRefused, Exactly, MOST_ARGUMENTS, Piece};
 pub use draw::Draft;
 pub use egress::{NotAWayOut, WayOut};
+pub use egress_private::{NotAPrivateWay, PrivateWay};
 pub use env::{EnvAsked, EnvName, EnvRefused, EnvValue, refused_names};
 pub use facts::Facts;
 pub use limits::{LimitRefused, Limits, LimitsAsked};
@@ -79,6 +81,8 @@ struct Body {
     env: BTreeMap<EnvName, EnvValue>,
     credentials: BTreeSet<EnvName>,
     egress: BTreeSet<WayOut>,
+    #[serde(deserialize_with = "egress_private::stored")]
+    egress_private: BTreeSet<PrivateWay>,
     mounts: Vec<Mount>,
     limits: Limits,
     user: User,
@@ -183,9 +187,19 @@ impl Plan {
         &self.body.credentials
     }
 
-    /// The ways out of the cage.
+    /// The ways out of the cage, to public hosts.
     pub fn egress(&self) -> &BTreeSet<WayOut> {
         &self.body.egress
+    }
+
+    /// The ways to this machine and its network.
+    pub fn egress_private(&self) -> &BTreeSet<PrivateWay> {
+        &self.body.egress_private
+    }
+
+    /// Whether anything may leave the cage at all.
+    pub fn has_way_out(&self) -> bool {
+        !self.body.egress.is_empty() || !self.body.egress_private.is_empty()
     }
 
     /// The limits of the cage.

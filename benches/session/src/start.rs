@@ -88,9 +88,7 @@ pub fn python(report: &mut Report, mounts: &Mounts, bare: &Bare, rounds: usize) 
     }
     report.samples("python_start_ms", json!({"caged": caged.all(), "uvx": uvx.all()}));
     if uvx.all().is_empty() {
-        report.note(
-            "there is no uvx on this machine: nothing to compare the Python server's start with",
-        );
+        report.note("there is no uvx on this machine: nothing to compare the Python server's start with");
         return Ok(());
     }
     report.row(Row {

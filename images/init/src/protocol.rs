@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::HostName;
 
 /// The protocol's version. Raised with every change of a message; the launcher refuses any other.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Largest message that the launcher accepts from init, in bytes.
 pub const MAX_FROM_INIT: usize = 64 * 1024;
@@ -69,8 +69,11 @@ pub enum Opening<'a> {
 pub struct Terms {
     /// [`VERSION`].
     pub version: u32,
-    /// Ports to listen on, on every address of the cage. At most [`MAX_PORTS`].
+    /// Ports to listen on, on every IPv4 address of the cage. At most [`MAX_PORTS`].
     pub ports: Vec<u16>,
+    /// Ports on which `localhost` leads out of the cage, each among [`Terms::ports`]: listened to on ::1 too, since
+    /// programs take that for `localhost` before 127.0.0.1.
+    pub localhost: Vec<u16>,
     /// Port of 127.0.0.1 to answer DNS on: 53, or 0 for any free one.
     pub dns_port: u16,
 }

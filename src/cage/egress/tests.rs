@@ -167,7 +167,11 @@ async fn refuses_an_allowed_name_that_leads_to_a_private_address() {
         assert!(one.egress.connect("api.example.com", 443).await.is_err(), "{private}");
         assert!(one.connected().is_empty(), "{private}");
         let denied = one.egress.denied();
-        assert_eq!((denied.len(), denied[0].port, &denied[0].remedy), (1, Some(443), &None), "{private}");
+        assert_eq!((denied.len(), denied[0].port), (1, Some(443)), "{private}");
+        // a name of a company's may well lead there: its people can open it, but for metadata
+        let own = Remedy::Private("api.example.com".parse().unwrap(), Some(443));
+        let metadata = private == "169.254.169.254";
+        assert_eq!(denied[0].remedy, (!metadata).then_some(own), "{private}");
     }
 }
 
@@ -191,13 +195,111 @@ async fn a_denied_name_comes_with_the_rule_that_would_allow_it() {
     let _ = none.egress.connect("db.example.com", 5432).await;
     let since = none.egress.denied_since(mark);
     assert_eq!(since.len(), 1);
-    assert_eq!(since[0].remedy, Some(rule("db.example.com:5432")));
+    assert_eq!(since[0].remedy, Some(Remedy::Public(rule("db.example.com:5432"))));
     none.egress.name("api.example.com").await;
     let again: Vec<_> =
         none.egress.denied_since(mark).into_iter().map(|d| (d.name.to_string(), d.times)).collect();
     assert_eq!(again, [("api.example.com".to_owned(), 2), ("db.example.com".to_owned(), 1)]);
-    none.egress.name("localhost").await;
-    assert_eq!(none.egress.denied().iter().find(|d| d.name.to_string() == "localhost").unwrap().remedy, None);
+}
+
+#[tokio::test]
+async fn a_denied_name_of_ones_own_network_comes_with_the_other_option_and_metadata_with_none() {
+    let none = watched(&["public"], &[]);
+    let _ = none.egress.connect("localhost", 443).await;
+    none.egress.name("nas.lan").await;
+    none.egress.name("metadata.google.internal").await;
+    none.egress.name("10.0.0.1").await;
+    let remedies: Vec<_> = none
+        .egress
+        .denied()
+        .into_iter()
+        .map(|d| (d.name.to_string(), d.remedy.map(|remedy| remedy.to_string())))
+        .collect();
+    let said = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        remedies,
+        [
+            ("10.0.0.1".to_owned(), None),
+            ("localhost".to_owned(), said("--egress-private localhost:443")),
+            ("metadata.google.internal".to_owned(), None),
+            ("nas.lan".to_owned(), said("--egress-private nas.lan:PORT")),
+        ]
+    );
+}
+
+fn private(typed: &[&str], rules: &[&str], answers: &[&[&str]]) -> Watched {
+    let ways: Vec<_> = typed.iter().map(|text| PrivateWay::typed(text).unwrap()).collect();
+    let mut all = watched(rules, answers);
+    all.egress = all.egress.and_private(&ways);
+    all
+}
+
+#[tokio::test]
+async fn a_private_way_is_open_under_its_own_name_and_port_alone() {
+    let one = private(&["localhost:5432", "nas.lan:8080"], &["api.example.com"], &[&["192.168.1.20"]]);
+    assert_eq!(one.egress.ports(), [443, 5432, 8080]);
+    assert_eq!(one.egress.localhost(), [5432]);
+    assert!(one.egress.name("nas.lan").await && !one.egress.name("other.lan").await);
+    assert!(one.egress.connect("localhost", 5432).await.is_ok());
+    assert!(one.egress.connect("nas.lan", 8080).await.is_ok());
+    assert_eq!(one.connected(), ["127.0.0.1:5432", "192.168.1.20:8080"]);
+    for (name, port) in [
+        ("localhost", 8080),
+        ("localhost", 443),
+        ("nas.lan", 5432),
+        ("nas.lan", 443),
+        ("x.localhost", 5432),
+        ("192.168.1.20", 8080),
+        ("127.0.0.1", 5432),
+        // allowed, and still a stranger's: the private way does not lend its standing to it
+        ("api.example.com", 443),
+    ] {
+        assert!(one.egress.connect(name, port).await.is_err(), "{name}:{port}");
+    }
+    assert_eq!(one.connected().len(), 2);
+}
+
+#[tokio::test]
+async fn localhost_is_tried_in_both_families() {
+    let mut one = private(&["localhost:5432"], &[], &[]);
+    one.egress.connector = Box::new(|to| {
+        let (here, _there) = tokio::io::duplex(64);
+        Box::pin(std::future::ready(match to.is_ipv4() {
+            true => Err(io::Error::from(io::ErrorKind::ConnectionRefused)),
+            false => Ok(Box::new(here) as Box<dyn Duplex>),
+        }))
+    });
+    assert!(one.egress.connect("localhost", 5432).await.is_ok());
+    assert_eq!(one.looked_up.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_private_name_is_resolved_at_each_connection_and_never_leads_to_metadata() {
+    let one = private(&["db.corp:5432"], &[], &[&["10.0.0.1"], &["10.0.0.2"], &["169.254.169.254"]]);
+    for _ in 0..2 {
+        assert!(one.egress.connect("db.corp", 5432).await.is_ok());
+    }
+    let refused = one.egress.connect("db.corp", 5432).await.map(drop).unwrap_err();
+    assert!(refused.to_string().contains("credentials"), "{refused}");
+    assert_eq!(one.connected(), ["10.0.0.1:5432", "10.0.0.2:5432"]);
+    assert_eq!(one.egress.denied()[0].remedy, None);
+}
+
+#[tokio::test]
+async fn an_allowed_host_that_cannot_be_connected_to_is_remembered_with_the_reason() {
+    let mut one = watched(&["api.example.com"], &[&["9.9.9.9"]]);
+    one.egress.connector =
+        Box::new(|_| Box::pin(std::future::ready(Err(io::Error::from(io::ErrorKind::ConnectionRefused)))));
+    for _ in 0..3 {
+        assert!(one.egress.connect("api.example.com", 443).await.is_err());
+    }
+    let failed = one.egress.failed();
+    assert_eq!((failed.len(), failed[0].port, failed[0].times), (1, 443, 3));
+    assert!(failed[0].why.to_string().contains("refused"), "{:?}", failed[0]);
+    assert!(one.egress.denied().is_empty() && one.egress.reached().is_empty());
+    let gone = watched(&["gone.example.com"], &[]);
+    assert!(gone.egress.connect("gone.example.com", 443).await.is_err());
+    assert!(gone.egress.failed()[0].why.to_string().contains("no such name"));
 }
 
 #[tokio::test]

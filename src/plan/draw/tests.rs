@@ -50,6 +50,7 @@ pub(crate) fn draft(lock: &Lock) -> Draft<'_> {
         arguments: Vec::new(),
         env: Vec::new(),
         egress: Vec::new(),
+        egress_private: Vec::new(),
         limits: Limits::default(),
         user: User::NOBODY,
     }
@@ -93,6 +94,10 @@ fn every_part_is_in_the_digest_and_only_the_installed_ones_in_the_trees() {
         ("setting", of(&|d| d.env = env(&["A=b"]))),
         ("credential", of(&|d| d.env = env(&["A"]))),
         ("egress", of(&|d| d.egress = vec!["api.example.com".parse().unwrap()])),
+        (
+            "private egress",
+            of(&|d| d.egress_private = vec![crate::plan::PrivateWay::typed("localhost:5432").unwrap()]),
+        ),
         (
             "limit",
             of(&|d| d.limits = crate::plan::LimitsAsked::default().pids(99).unwrap().or(&Default::default())),
@@ -198,6 +203,10 @@ fn refuses_a_stored_plan_that_could_not_have_been_drawn_whatever_its_digest() {
         ("/env", json!({ "LD_PRELOAD": "x" })),
         ("/credentials", json!(["NODE_OPTIONS"])),
         ("/egress", json!(["127.0.0.1:80"])),
+        ("/egress", json!(["localhost:80"])),
+        ("/egress_private", json!(["127.0.0.1:80"])),
+        ("/egress_private", json!(["metadata:80"])),
+        ("/egress_private", json!(["public"])),
         ("/mounts", json!(["/"])),
         ("/install/scripts", json!(true)),
         ("/limits/pids", json!(0)),

@@ -1,10 +1,10 @@
 //! What does a program in the cage get when it looks up a name?
 //!
 //! An invented address if the launcher allows the name, "no such name" if not. The launcher is asked each time,
-//! so it also knows each time. `localhost` is asked for like any other, since a registry of the operator's may be
-//! there; only where the launcher says no is it the cage itself. Questions are hostile input: only the header and one question are parsed, by
-//! hickory, everything after it (EDNS among it) is left unread, and one question is answered after the other, so
-//! that a flood of them waits in the kernel's socket and nowhere else.
+//! so it also knows each time. `localhost` is 127.0.0.1 without asking: whether a port of it leads out is decided at the
+//! connection. A name under it is asked for, and is the cage itself where the launcher says no. Questions are hostile
+//! input: only the header and one question are parsed, by hickory, everything after it (EDNS among it) is left unread,
+//! and one question is answered after the other, so that a flood of them waits in the kernel's socket and nowhere else.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -151,7 +151,8 @@ impl Resolver {
         let (code, address) = match classify(&query) {
             Kind::Nowhere => (ResponseCode::NXDomain, None),
             Kind::Host(name) => self.host(name).await,
-            Kind::Localhost(name) => match self.host(name).await {
+            Kind::Localhost => (ResponseCode::NoError, Some(Ipv4Addr::LOCALHOST)),
+            Kind::UnderLocalhost(name) => match self.host(name).await {
                 (ResponseCode::NXDomain, _) => (ResponseCode::NoError, Some(Ipv4Addr::LOCALHOST)),
                 allowed => allowed,
             },
@@ -172,8 +173,10 @@ impl Resolver {
 }
 
 enum Kind {
+    /// Loopback (RFC 6761 §6.3).
+    Localhost,
     /// The cage itself (RFC 6761 §6.3), unless the launcher allows it.
-    Localhost(HostName),
+    UnderLocalhost(HostName),
     /// No name that a rule could allow: not a host name, or a reverse look-up.
     Nowhere,
     /// The launcher decides.
@@ -182,9 +185,8 @@ enum Kind {
 
 fn classify(query: &Query) -> Kind {
     match host_name(&query.name) {
-        Some(name) if name.as_str() == "localhost" || name.as_str().ends_with(".localhost") => {
-            Kind::Localhost(name)
-        }
+        Some(name) if name.as_str() == "localhost" => Kind::Localhost,
+        Some(name) if name.as_str().ends_with(".localhost") => Kind::UnderLocalhost(name),
         Some(name) if !name.as_str().ends_with(".arpa") => Kind::Host(name),
         _ => Kind::Nowhere,
     }

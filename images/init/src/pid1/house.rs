@@ -104,12 +104,13 @@ impl House {
     }
 
     async fn open_up(&self, terms: &Terms) -> io::Result<u16> {
-        if terms.version != VERSION || terms.ports.len() > MAX_PORTS {
+        let listed = |port: &u16| terms.ports.contains(port);
+        if terms.version != VERSION || terms.ports.len() > MAX_PORTS || !terms.localhost.iter().all(listed) {
             return Err(io::Error::other("other terms than this init knows"));
         }
         let addresses = Arc::new(Addresses::default());
         let dns_port = dns::serve(terms.dns_port, self.opener.clone(), addresses.clone()).await?;
-        egress::serve(&terms.ports, self.opener.clone(), addresses).await?;
+        egress::serve(&terms.ports, &terms.localhost, self.opener.clone(), addresses).await?;
         Ok(dns_port)
     }
 

@@ -44,7 +44,8 @@ async fn an_allowed_name_gets_an_address_and_another_does_not() {
     assert_eq!(ask(port, "api.example", 65).await, (0, None), "HTTPS: no data");
     assert_eq!(ask(port, "evil.example", 1).await, (3, None));
     assert_eq!(ask(port, "localhost", 1).await, (0, Some([127, 0, 0, 1])));
-    let asked = ["api.example", "api.example", "api.example", "evil.example", "localhost"];
+    // loopback is loopback without asking
+    let asked = ["api.example", "api.example", "api.example", "evil.example"];
     assert_eq!(*gate.asked.lock().unwrap(), asked);
 }
 
@@ -108,12 +109,11 @@ async fn localhost_leads_to_the_launcher_where_it_is_allowed() {
     let port = free_port().await;
     let gate = gate_to(&upstream, port, "localhost");
     let (_cage, dns) = cage_with_dns(gate.clone()).await;
-    let (code, Some(invented)) = ask(dns, "localhost", 1).await else { panic!("no address") };
-    assert_eq!((code, invented), (0, [127, 64, 0, 1]));
+    assert_eq!(ask(dns, "localhost", 1).await, (0, Some([127, 0, 0, 1])));
     assert_eq!(ask(dns, "other.localhost", 1).await, (0, Some([127, 0, 0, 1])), "the cage itself");
-    // 127.0.0.1 is what the hosts file says, which most programs look at first
-    for address in [invented, [127, 0, 0, 1]] {
-        let mut near = TcpStream::connect((std::net::Ipv4Addr::from(address), port)).await.unwrap();
+    // the hosts file says either, and most programs look there first
+    for address in [std::net::IpAddr::from([127, 0, 0, 1]), std::net::Ipv6Addr::LOCALHOST.into()] {
+        let mut near = TcpStream::connect((address, port)).await.unwrap();
         near.write_all(b"here").await.unwrap();
         let (mut far, _) = timeout(LONG, upstream.accept()).await.unwrap().unwrap();
         let mut heard = [0; 4];
@@ -124,6 +124,18 @@ async fn localhost_leads_to_the_launcher_where_it_is_allowed() {
         gate.asked.lock().unwrap().iter().filter(|asked| **asked == format!("localhost:{port}")).count(),
         2
     );
+}
+
+#[tokio::test]
+async fn the_cage_keeps_its_own_loopback_where_localhost_leads_nowhere() {
+    let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = free_port().await;
+    let gate = gate_to(&upstream, port, "api.example");
+    let (_cage, _) = cage_with_dns(gate).await;
+    // init does not listen there, so a server may
+    let own = TcpListener::bind((std::net::Ipv6Addr::LOCALHOST, port)).await.unwrap();
+    let (near, far) = tokio::join!(TcpStream::connect((std::net::Ipv6Addr::LOCALHOST, port)), own.accept());
+    assert!(near.is_ok() && far.is_ok());
 }
 
 #[tokio::test]

@@ -57,19 +57,22 @@ async fn misbehaved(link: &Link) -> &'static str {
     }
 }
 
+/// A version that is not ours.
+const OTHER: u32 = protocol::VERSION + 1;
+
 #[tokio::test]
 async fn refuses_an_init_of_another_version_or_none_at_all() {
     for (greeting, expected) in [
-        (ready(2), "version"),
-        (Greeting::Unable { version: 2, why: "x".into() }, "version"),
-        (Greeting::Unable { version: 1, why: "\u{1b}[2J".into() }, "unable"),
+        (ready(OTHER), "version"),
+        (Greeting::Unable { version: OTHER, why: "x".into() }, "version"),
+        (Greeting::Unable { version: protocol::VERSION, why: "\u{1b}[2J".into() }, "unable"),
     ] {
         let (near, far) = duplex(1 << 16);
         let mut stranger = stranger(far);
         let opened =
             tokio::join!(Link::open(near, Arc::new(TestGate::default())), stranger.greet(&greeting)).0;
         let got = match opened.map(drop) {
-            Err(LinkError::Version { theirs: 2 }) => "version",
+            Err(LinkError::Version { theirs: OTHER }) => "version",
             Err(LinkError::Unable { why }) if !why.to_string().contains('\u{1b}') => "unable",
             other => panic!("{other:?}"),
         };

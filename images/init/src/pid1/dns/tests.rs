@@ -15,7 +15,9 @@ fn answered(packet: &[u8]) -> Option<Message> {
         Err(refusal) => refusal,
         Ok((metadata, query)) => match classify(&query) {
             Kind::Nowhere => reply(&metadata, query, ResponseCode::NXDomain, None),
-            Kind::Localhost(_) => reply(&metadata, query, ResponseCode::NoError, Some(Ipv4Addr::LOCALHOST)),
+            Kind::Localhost | Kind::UnderLocalhost(_) => {
+                reply(&metadata, query, ResponseCode::NoError, Some(Ipv4Addr::LOCALHOST))
+            }
             Kind::Host(_) => {
                 reply(&metadata, query, ResponseCode::NoError, Some(Ipv4Addr::new(127, 64, 0, 1)))
             }
