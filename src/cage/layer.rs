@@ -4,7 +4,7 @@
 //! same inputs give the same layer, and only regular files are taken out of a package.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{Cursor, Read, Write};
 use std::path::{Component, Path};
 
 use flate2::read::GzDecoder;
@@ -95,6 +95,40 @@ impl Layer {
             let inside: std::path::PathBuf = path.components().skip(1).collect();
             let Some(to) = place(&inside) else { continue };
             let runs = entry.header().mode()? & 0o111 != 0;
+            let mut header =
+                header(tar::EntryType::Regular, if runs { 0o755 } else { 0o644 }, Owner::Root, entry.size());
+            self.archive.append_data(&mut header, to, &mut entry)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the regular files of a wheel for which `place` gives a path.
+    ///
+    /// Source: the binary distribution format (PEP 427): a zip archive, whose entries bear their modes as Unix zip
+    /// programs write them.
+    ///
+    /// # Errors
+    /// An entry whose path leaves the wheel, or more than 512 MiB of contents.
+    pub(crate) fn wheel(
+        &mut self,
+        wheel: &[u8],
+        place: impl Fn(&Path) -> Option<String>,
+    ) -> std::io::Result<()> {
+        let mut packed = zip::ZipArchive::new(Cursor::new(wheel)).map_err(std::io::Error::other)?;
+        let mut room = PACKAGE_LIMIT;
+        for index in 0..packed.len() {
+            let mut entry = packed.by_index(index).map_err(std::io::Error::other)?;
+            let inside = entry
+                .enclosed_name()
+                .ok_or_else(|| std::io::Error::other("an entry's path leaves the package"))?;
+            if !entry.is_file() {
+                continue;
+            }
+            let Some(to) = place(&inside) else { continue };
+            room = room
+                .checked_sub(entry.size())
+                .ok_or_else(|| std::io::Error::other("the package unpacks to more than 512 MiB"))?;
+            let runs = entry.unix_mode().is_some_and(|mode| mode & 0o111 != 0);
             let mut header =
                 header(tar::EntryType::Regular, if runs { 0o755 } else { 0o644 }, Owner::Root, entry.size());
             self.archive.append_data(&mut header, to, &mut entry)?;

@@ -19,8 +19,8 @@ use crate::cage::server::Surroundings;
 use crate::cage::stamp::Stamp;
 use crate::failure::{Code, Failure};
 use crate::install::npm::Npm;
-use crate::install::runtime::{self, Artifact, Larder, Recipe, Runtime};
-use crate::net::{Client, Resolver};
+use crate::install::runtime::{self, Artifact, Larder, NpmArtifact, PypiArtifact, Recipe, Runtime};
+use crate::net::{Client, Limits, OperatorUrl, Resolver};
 use crate::pin::Store;
 use crate::source::{NpmConfig, Registries, SourceError, Surroundings as NpmSurroundings, npm};
 use crate::state::{Config, Home, Launch};
@@ -130,23 +130,23 @@ impl Host {
 
     /// The Node runtime image; made if this host has none.
     pub async fn runtime(&self, out: &Out) -> Result<Runtime, Failure> {
-        let recipe = Recipe::node();
-        let engine = self.engine().await?;
-        if let Some(runtime) = runtime::find(engine.as_ref(), &self.stamp()?, &recipe).await? {
-            return Ok(runtime);
-        }
-        out.note("the Node runtime image is not on this host yet; making it, once");
-        self.build_runtime(out).await
+        self.runtime_of(&Recipe::node(), out).await
     }
 
-    /// Makes the Node runtime image.
-    pub async fn build_runtime(&self, out: &Out) -> Result<Runtime, Failure> {
-        let config = self.npm_config()?;
-        // where nobody set one, there is no image yet to ask: npm on this host has the same one built in
-        let default = if config.needs_client_default() { own_npm_default().await } else { None };
-        let registries = config.registries(default.as_deref())?;
-        let larder = Registry { client: &self.client, registries: &registries };
-        Ok(runtime::build(self.engine().await?, &self.stamp()?, &Recipe::node(), &larder, out).await?)
+    /// The runtime image of a recipe; made if this host has none.
+    pub async fn runtime_of(&self, recipe: &Recipe, out: &Out) -> Result<Runtime, Failure> {
+        let engine = self.engine().await?;
+        if let Some(runtime) = runtime::find(engine.as_ref(), &self.stamp()?, recipe).await? {
+            return Ok(runtime);
+        }
+        out.note(&format!("the {} runtime image is not on this host yet; making it, once", recipe.name()));
+        self.build_runtime(recipe, out).await
+    }
+
+    /// Makes the runtime image of a recipe.
+    pub async fn build_runtime(&self, recipe: &Recipe, out: &Out) -> Result<Runtime, Failure> {
+        let larder = Registry { host: self };
+        Ok(runtime::build(self.engine().await?, &self.stamp()?, recipe, &larder, out).await?)
     }
 
     /// The registries to use, with this runtime's npm for a default.
@@ -233,30 +233,92 @@ async fn own_npm_default() -> Option<String> {
     output.status.success().then(|| text.trim().to_owned())
 }
 
-/// A recipe's artifacts, from the user's registry.
+/// A recipe's artifacts, from the user's registries.
 struct Registry<'a> {
-    client: &'a Client,
-    registries: &'a Registries,
+    host: &'a Host,
 }
 
 impl Larder for Registry<'_> {
-    fn fetch<'a>(&'a self, artifact: &'a Artifact) -> BoxFuture<'a, Result<Vec<u8>, Failure>> {
-        async move {
-            let refused = |what: &str| {
-                Failure::new(
-                    Code::Other,
-                    "a recipe cannot be followed",
-                    what,
-                    "this is a fault of Pinfold's own; please report it",
-                )
-            };
-            let name = artifact.package.parse().map_err(|_| refused("a package's name"))?;
-            let version = artifact.version.parse().map_err(|_| refused("a version"))?;
-            let integrity = artifact.integrity.parse().map_err(|_| refused("an integrity"))?;
-            let fetched: Result<_, SourceError> =
-                npm::tarball(self.client, self.registries, &name, &version, integrity).await;
-            Ok(fetched?)
+    fn fetch<'a>(
+        &'a self,
+        artifact: &'a Artifact,
+        built_in: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Vec<u8>, Failure>> {
+        match artifact {
+            Artifact::Npm(artifact) => self.npm(artifact).boxed(),
+            Artifact::Pypi(artifact) => self.pypi(artifact, built_in).boxed(),
         }
-        .boxed()
     }
+}
+
+impl Registry<'_> {
+    async fn npm(&self, artifact: &NpmArtifact) -> Result<Vec<u8>, Failure> {
+        let config = self.host.npm_config()?;
+        // where nobody set one, there is no image yet to ask: npm on this host has the same one built in
+        let default = if config.needs_client_default() { own_npm_default().await } else { None };
+        let registries = config.registries(default.as_deref())?;
+        let name = artifact.package.parse().map_err(|_| unfollowed("a package's name"))?;
+        let version = artifact.version.parse().map_err(|_| unfollowed("a version"))?;
+        let integrity = artifact.integrity.parse().map_err(|_| unfollowed("an integrity"))?;
+        let fetched: Result<_, SourceError> =
+            npm::tarball(&self.host.client, &registries, &name, &version, integrity).await;
+        Ok(fetched?)
+    }
+
+    /// One file of a Python package index. Source: the simple repository API, PEP 503 and PEP 691.
+    async fn pypi(&self, artifact: &PypiArtifact, built_in: Option<&str>) -> Result<Vec<u8>, Failure> {
+        #[derive(serde::Deserialize)]
+        struct Project {
+            files: Vec<File>,
+        }
+        #[derive(serde::Deserialize)]
+        struct File {
+            filename: String,
+            url: String,
+        }
+        let index = built_in.ok_or_else(|| unfollowed("no package index to fetch from"))?;
+        let failed = |why: &dyn std::fmt::Display| {
+            Failure::new(
+                Code::RegistryFailed,
+                format!("{} {} cannot be fetched", artifact.package, artifact.version),
+                why,
+                "check the network, and with `pip config list` that this is the package index you mean",
+            )
+        };
+        let index = OperatorUrl::chosen_by_operator(index).map_err(|error| failed(&error))?;
+        // a project's page ends in a slash; without it the index answers with a redirect
+        let page = index.child(&artifact.package).child("");
+        let json = "application/vnd.pypi.simple.v1+json";
+        let client = &self.host.client;
+        let answer =
+            client.get(page.clone(), json, Limits::DOCUMENT).await.map_err(|error| failed(&error))?;
+        let project: Project = serde_json::from_slice(&answer).map_err(|error| failed(&error))?;
+        let file = project
+            .files
+            .iter()
+            .find(|file| file.filename == artifact.file)
+            .ok_or_else(|| failed(&"the index does not have it"))?;
+        let target = page.file(&file.url).map_err(|error| failed(&error))?;
+        let mut bytes = Vec::new();
+        let got =
+            client.download(target, Limits::TARBALL, &mut bytes).await.map_err(|error| failed(&error))?;
+        if got.sha256 == artifact.sha256 {
+            return Ok(bytes);
+        }
+        Err(Failure::new(
+            Code::HashMismatch,
+            format!("{} was served with other bytes than its hash names", artifact.file),
+            "the package index, or a proxy before it, changed the file",
+            "do not use that index until it is explained; `pip config list` shows which it is",
+        ))
+    }
+}
+
+fn unfollowed(what: &str) -> Failure {
+    Failure::new(
+        Code::Other,
+        "a recipe cannot be followed",
+        what,
+        "this is a fault of Pinfold's own; please report it",
+    )
 }

@@ -23,7 +23,7 @@ enum Images {
     List,
     /// Make a runtime image
     Build {
-        /// Which: `node`
+        /// Which: `node`, `python3.13` or `python3.11`
         runtime: String,
     },
 }
@@ -70,20 +70,20 @@ async fn list(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
 }
 
 async fn build(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
-    let recipe = Recipe::node();
-    if name != recipe.runtime() {
-        return Err(Failure::new(
+    let recipe = Recipe::named(name).ok_or_else(|| {
+        let all: Vec<String> = Recipe::all().iter().map(|recipe| format!("`{}`", recipe.name())).collect();
+        Failure::new(
             Code::Usage,
             format!("there is no recipe for a runtime called `{name}`"),
-            "this version has one for `node`",
-            "run `pinfold images build node`",
-        ));
-    }
+            format!("this version has recipes for {}", all.join(", ")),
+            "run for example `pinfold images build node`",
+        )
+    })?;
     host.sweep().await?;
     let found = runtime::find(host.engine().await?.as_ref(), &host.stamp()?, &recipe).await?;
     let (made, built) = match found {
         Some(runtime) => (runtime, false),
-        None => (host.build_runtime(out).await?, true),
+        None => (host.build_runtime(&recipe, out).await?, true),
     };
     out.pause();
     if out.is_json() {

@@ -111,7 +111,7 @@ impl From<InstallError> for Failure {
                 Code::RuntimeMissing,
                 what,
                 why,
-                "give the engine access to an image registry, or run `pinfold images build node` as root on Debian with `debootstrap` installed",
+                "give the engine access to an image registry, or run `pinfold images build` with the runtime's name as root on Debian with `debootstrap` installed",
             ),
             InstallError::NotPacked { said } => Failure::new(
                 Code::CannotResolve,
@@ -144,7 +144,7 @@ impl From<InstallError> for Failure {
                 Code::InstallFailed,
                 what,
                 "its last words are below",
-                "remove the runtime image from the engine (its name begins with `pinfold/runtime`), then run `pinfold images build node`",
+                "remove the runtime image from the engine (its name begins with `pinfold/runtime`), then run `pinfold images build` with its name",
             )
             .with_last_words(said),
             InstallError::Disk(error) => Failure::new(

@@ -1,18 +1,21 @@
 //! Where does the interpreter that servers run on come from?
 //!
 //! From a runtime image, made once per host by a [`Recipe`]: the official image where an image registry answers,
-//! else Debian packages and the interpreter's own package, held to written-down bytes. Both get the same things put
-//! on top: the package manager, the cage's user and its home, and init.
+//! else Debian packages, and artifacts held to written-down bytes. Both get the same things put on top: the package
+//! manager, the cage's user and its home, and init.
 //!
 //! Invariants: the image is tried out in a cage before it counts as there, so a broken one is never used; nothing in
 //! it is a community server's. The client's own idea of its package index is asked there once and kept as a label.
 
-use std::path::Path;
+mod recipe;
+
 use std::process::Stdio;
 use std::sync::Arc;
 
-use serde::Deserialize;
 use tokio::io::AsyncReadExt;
+
+pub use recipe::{Artifact, NpmArtifact, PypiArtifact, Recipe};
+use recipe::{Asked, Part};
 
 use super::{InstallError, Progress, Tool};
 use crate::cage::Cage;
@@ -26,82 +29,15 @@ use crate::net::Resolver;
 use crate::plan::SERVER_DIR;
 use crate::text::Shown;
 
-/// How to make one runtime image. Written in `images/`, compiled in.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Recipe {
-    runtime: String,
-    version: String,
-    recipe: String,
-    official: Official,
-    debian: Debian,
-    interpreter: Vec<Artifact>,
-    manager: Artifact,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Official {
-    image: String,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Debian {
-    suite: String,
-    include: Vec<String>,
-    leave_out: Vec<String>,
-}
-
-/// A package of npm's registry, held to its bytes.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Artifact {
-    /// The machine it is for; none: any.
-    #[serde(default)]
-    architecture: Option<String>,
-    /// Its name.
-    pub package: String,
-    /// Its exact version.
-    pub version: String,
-    /// Subresource Integrity of its tarball (sha512).
-    pub integrity: String,
-}
-
 /// Fetches an artifact of a recipe and checks its hash.
 pub trait Larder: Send + Sync {
-    /// The tarball's bytes, known to have the artifact's integrity.
+    /// The artifact's bytes, known to have its hash. `built_in` is the package index that the ecosystem's client has
+    /// built in, where it could be asked already: for whoever has chosen no other.
     fn fetch<'a>(
         &'a self,
         artifact: &'a Artifact,
+        built_in: Option<&'a str>,
     ) -> futures_util::future::BoxFuture<'a, Result<Vec<u8>, crate::failure::Failure>>;
-}
-
-impl Recipe {
-    /// The Node runtime.
-    pub fn node() -> Self {
-        toml::from_str(include_str!("../../images/node/recipe.toml"))
-            .expect("the compiled-in recipe is read by a test")
-    }
-
-    /// `node`.
-    pub fn runtime(&self) -> &str {
-        &self.runtime
-    }
-
-    /// The interpreter's version.
-    pub fn version(&self) -> &str {
-        &self.version
-    }
-
-    fn labels(&self) -> Labels {
-        Labels::from([
-            (label::MARK.into(), "runtime".into()),
-            (label::RUNTIME.into(), self.runtime.clone()),
-            (label::VERSION.into(), self.version.clone()),
-            (label::RECIPE.into(), self.recipe.clone()),
-        ])
-    }
 }
 
 /// A runtime image on this host, with this build's init inside.
@@ -158,7 +94,12 @@ pub async fn find(
     stamp: &Stamp,
     recipe: &Recipe,
 ) -> Result<Option<Runtime>, InstallError> {
-    let images = stamp.genuine(engine.images(&recipe.labels()).await?);
+    let runtimes = Labels::from([
+        (label::MARK.into(), "runtime".into()),
+        (label::RUNTIME.into(), recipe.runtime().into()),
+    ]);
+    let mut images = stamp.genuine(engine.images(&runtimes).await?);
+    images.retain(|image| recipe.made(image));
     let found = layer::with_our_init(engine, images, |labels| stamp.on(labels)).await?;
     Ok(found.map(|(id, labels)| Runtime::read(id, &labels)))
 }
@@ -166,7 +107,8 @@ pub async fn find(
 /// Makes the runtime image of a recipe.
 ///
 /// # Errors
-/// [`InstallError::NoBase`] where neither an image registry answers nor Debian's packages can be laid out here.
+/// [`InstallError::NoBase`] where neither an image registry answers nor Debian's packages can be laid out here, or
+/// where the image does not say in a cage what its recipe wants of it.
 pub async fn build(
     engine: Arc<dyn Engine>,
     stamp: &Stamp,
@@ -175,31 +117,21 @@ pub async fn build(
     progress: &dyn Progress,
 ) -> Result<Runtime, InstallError> {
     let architecture = engine.about().await?.architecture;
+    let for_here = |parts, what| {
+        Part::of(parts, &architecture)
+            .ok_or_else(|| no_base(format!("the recipe has no {what} for {architecture}")))
+    };
     let mut layer = Layer::new()?;
-    progress.step(&format!("fetching {} {}", recipe.manager.package, recipe.manager.version));
-    let manager = larder.fetch(&recipe.manager).await.map_err(InstallError::Fetch)?;
-    layer.package(&manager, |inside| Some(format!("usr/local/lib/node_modules/npm/{}", inside.display())))?;
-    layer.link("usr/local/bin/npm", "../lib/node_modules/npm/bin/npm-cli.js")?;
-    layer.link("usr/local/bin/npx", "../lib/node_modules/npm/bin/npx-cli.js")?;
-
     progress.step(&format!("asking for the official image {}", recipe.official.image));
-    let base = match engine.pull(&recipe.official.image).await {
-        Ok(image) => image,
+    let (base, way) = match engine.pull(&recipe.official.image).await {
+        Ok(image) => (image, &recipe.official.recipe),
         Err(error) => {
             progress.step(&format!("no image registry answers ({error}); using Debian's packages instead"));
-            let interpreter = recipe
-                .interpreter
-                .iter()
-                .find(|artifact| artifact.architecture.as_deref() == Some(architecture.as_str()))
-                .ok_or_else(|| InstallError::NoBase {
-                    why: Shown::new(&format!("the recipe has no interpreter for {architecture}")),
-                })?;
-            progress.step(&format!("fetching {} {}", interpreter.package, interpreter.version));
-            let tgz = larder.fetch(interpreter).await.map_err(InstallError::Fetch)?;
-            layer.package(&tgz, |inside| {
-                (inside == Path::new("bin/node")).then(|| "usr/local/bin/node".to_owned())
-            })?;
-            debian(engine.as_ref(), stamp, recipe, progress).await?
+            if !recipe.interpreter.is_empty() {
+                add(&mut layer, for_here(&recipe.interpreter, "interpreter")?, None, larder, progress)
+                    .await?;
+            }
+            (debian(engine.as_ref(), stamp, recipe, progress).await?, &recipe.debian.recipe)
         }
     };
 
@@ -215,47 +147,126 @@ pub async fn build(
     layer.folder("tmp", 0o1777, Owner::Root)?;
     layer.folder(HOME.trim_start_matches('/'), 0o700, Owner::Cage)?;
     layer.folder(SERVER_DIR.trim_start_matches('/'), 0o755, Owner::Cage)?;
+    for (path, text) in &recipe.files {
+        layer.file(path, 0o644, text.as_bytes())?;
+    }
+    for (path, target) in &recipe.links {
+        layer.link(path, target)?;
+    }
     layer.init()?;
-    let tar = layer.finish()?;
-    let mut labels = recipe.labels();
+
     // not yet a runtime image: it has not been tried
-    labels.insert(label::MARK.into(), "stage".into());
-    let untried = engine.layer(&base, tar.to_path_buf(), labels.clone()).await?;
+    let stage = recipe.labels("stage", way);
+    let manager = for_here(&recipe.manager, "package manager")?;
+    let index = &recipe.tried.index;
+    let (untried, built_in) = if index.of_the_base {
+        let bare = put_on(engine.as_ref(), &base, layer, &stage).await?;
+        let mut layer = Layer::new()?;
+        let known = async {
+            let known = in_a_cage(&engine, &bare, async |cage| ask(cage, index).await).await?;
+            add(&mut layer, manager, Some(&known), larder, progress).await?;
+            Ok(known)
+        };
+        match known.await {
+            Ok(known) => (put_on(engine.as_ref(), &bare, layer, &stage).await?, Some(known)),
+            Err(error) => {
+                engine.remove_image(&bare).await?;
+                return Err(error);
+            }
+        }
+    } else {
+        add(&mut layer, manager, None, larder, progress).await?;
+        (put_on(engine.as_ref(), &base, layer, &stage).await?, None)
+    };
 
     progress.step("trying it out in a cage");
-    let tried = try_out(Arc::clone(&engine), recipe, &untried).await;
-    let registry = match tried {
-        Ok(registry) => registry,
+    let tried = in_a_cage(&engine, &untried, async |cage| try_out(cage, recipe, built_in).await).await;
+    let (version, registry) = match tried {
+        Ok(said) => said,
         Err(error) => {
             engine.remove_image(&untried).await?;
             return Err(error);
         }
     };
-    labels.insert(label::MARK.into(), "runtime".into());
+    let mut labels = recipe.labels("runtime", way);
+    labels.insert(label::VERSION.into(), version);
     labels.insert(label::INIT.into(), init_binary::digest().to_string());
     labels.insert(label::REGISTRY.into(), registry);
     let labels = stamp.on(labels);
-    let nothing = Layer::new()?.finish()?;
-    let image = engine.layer(&untried, nothing.to_path_buf(), labels.clone()).await?;
+    let image = put_on(engine.as_ref(), &untried, Layer::new()?, &labels).await?;
     Ok(Runtime::read(image, &labels))
 }
 
-/// Runs the interpreter and the package manager in a cage, and asks the latter for its package index.
-async fn try_out(engine: Arc<dyn Engine>, recipe: &Recipe, image: &ImageId) -> Result<String, InstallError> {
-    let gate = Arc::new(Egress::none(Resolver::system()));
-    let cage = Cage::open(engine, image.clone(), Profile::resolve(), Labels::new(), gate).await?;
-    let tried = async {
-        let node = Tool::new(["node", "--version"]).run(&cage).await?;
-        if node.trim() != format!("v{}", recipe.version) {
-            return Err(InstallError::NoBase {
-                why: Shown::new(&format!("the image's node is {}, not {}", node.trim(), recipe.version)),
-            });
-        }
-        Tool::new(["npm", "config", "get", "registry"]).run(&cage).await
+/// Fetches an artifact and puts its files where the recipe says.
+async fn add(
+    layer: &mut Layer,
+    part: &Part,
+    built_in: Option<&str>,
+    larder: &dyn Larder,
+    progress: &dyn Progress,
+) -> Result<(), InstallError> {
+    progress.step(&format!("fetching {}", part.from.title()));
+    let bytes = larder.fetch(&part.from, built_in).await.map_err(InstallError::Fetch)?;
+    let place = |inside: &std::path::Path| part.place(inside.to_str()?);
+    match part.from {
+        Artifact::Npm(_) => layer.package(&bytes, place)?,
+        Artifact::Pypi(_) => layer.wheel(&bytes, place)?,
     }
-    .await;
+    Ok(())
+}
+
+async fn put_on(
+    engine: &dyn Engine,
+    base: &ImageId,
+    layer: Layer,
+    labels: &Labels,
+) -> Result<ImageId, InstallError> {
+    let tar = layer.finish()?;
+    Ok(engine.layer(base, tar.to_path_buf(), labels.clone()).await?)
+}
+
+/// Does something in a cage of an image, without a way out of it.
+async fn in_a_cage<T>(
+    engine: &Arc<dyn Engine>,
+    image: &ImageId,
+    doing: impl AsyncFnOnce(&Cage) -> Result<T, InstallError>,
+) -> Result<T, InstallError> {
+    let gate = Arc::new(Egress::none(Resolver::system()));
+    let cage = Cage::open(Arc::clone(engine), image.clone(), Profile::resolve(), Labels::new(), gate).await?;
+    let done = doing(&cage).await;
     cage.end().await?;
-    Ok(tried?.trim().to_owned())
+    done
+}
+
+async fn ask(cage: &Cage, asked: &Asked) -> Result<String, InstallError> {
+    let said = Tool::new(asked.argv.iter().cloned()).run(cage).await?;
+    let said = said.trim();
+    Ok(said.strip_prefix(&asked.before).unwrap_or(said).to_owned())
+}
+
+/// Runs what the recipe wants run, and gives the interpreter's version and the package index, if not known already.
+async fn try_out(
+    cage: &Cage,
+    recipe: &Recipe,
+    built_in: Option<String>,
+) -> Result<(String, String), InstallError> {
+    let version = ask(cage, &recipe.tried.version).await?;
+    if !recipe.has(&version) {
+        let (runtime, series) = (recipe.runtime(), recipe.series());
+        return Err(no_base(format!("the image's {runtime} is {version}, not {series}")));
+    }
+    for argv in &recipe.tried.runs {
+        Tool::new(argv.iter().cloned()).run(cage).await?;
+    }
+    let registry = match built_in {
+        Some(known) => known,
+        None => ask(cage, &recipe.tried.index).await?,
+    };
+    Ok((version, registry))
+}
+
+fn no_base(why: String) -> InstallError {
+    InstallError::NoBase { why: Shown::new(&why) }
 }
 
 /// A base image out of Debian's packages, by the system's own debootstrap.
@@ -265,9 +276,7 @@ async fn debian(
     recipe: &Recipe,
     progress: &dyn Progress,
 ) -> Result<ImageId, InstallError> {
-    let no_base = |why: String| InstallError::NoBase { why: Shown::new(&why) };
-    let mut labels = recipe.labels();
-    labels.insert(label::MARK.into(), "base".into());
+    let labels = recipe.labels("base", &recipe.debian.recipe);
     // left by an earlier attempt that failed further on
     if let Some(base) = stamp.genuine(engine.images(&labels).await?).into_iter().next() {
         return Ok(base.id);
@@ -297,7 +306,6 @@ async fn debian(
 
 /// Runs a program of this host's to its end.
 async fn run_here(mut command: tokio::process::Command, name: &'static str) -> Result<(), InstallError> {
-    let no_base = |why: String| InstallError::NoBase { why: Shown::new(&why) };
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child =
         command.spawn().map_err(|error| no_base(format!("{name} is not there to run: {error}")))?;
@@ -322,19 +330,4 @@ async fn run_here(mut command: tokio::process::Command, name: &'static str) -> R
     let last =
         err.lines().chain(out.lines()).rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
     Err(no_base(format!("{name} ended with {status}: {last}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_compiled_in_recipe_holds_every_artifact_to_its_bytes() {
-        let recipe = Recipe::node();
-        for artifact in recipe.interpreter.iter().chain([&recipe.manager]) {
-            assert!(artifact.integrity.starts_with("sha512-"), "{}", artifact.package);
-            assert!(semver::Version::parse(&artifact.version).is_ok(), "{}", artifact.package);
-        }
-        assert!(recipe.interpreter.iter().all(|artifact| artifact.version == recipe.version));
-    }
 }

@@ -185,6 +185,30 @@ impl OperatorUrl {
         Target::Operator(self.clone()).redirected(location)
     }
 
+    /// A file that a document of this package index lists, on whatever host the index keeps its files.
+    ///
+    /// That host is the index's choice and with it the operator's, never a package author's; whoever asks for the
+    /// file holds it to a hash. `http` only where the index itself is.
+    ///
+    /// # Errors
+    /// The URL cannot be read, has another scheme, or holds a user name or password.
+    pub fn file(&self, location: &str) -> Result<Self, UrlRefused> {
+        let mut url = self.url.join(location).map_err(|_| UrlRefused::Unreadable(Shown::new(location)))?;
+        if url.scheme() != "https" && url.scheme() != self.url.scheme() {
+            let scheme = Shown::new(url.scheme());
+            return Err(UrlRefused::Scheme {
+                scheme,
+                allowed: "https, and http where the index is http itself",
+            });
+        }
+        let host = match host_of(&mut url)? {
+            Ok(name) => OperatorHost(Kind::Name(name)),
+            Err(address) => OperatorHost(Kind::Address(address)),
+        };
+        url.set_fragment(None);
+        Ok(Self { url, host })
+    }
+
     pub(super) fn url(&self) -> &Url {
         &self.url
     }
@@ -325,6 +349,34 @@ mod tests {
         let local = OperatorUrl::chosen_by_operator("http://127.0.0.1:4873/").unwrap();
         assert_eq!(local.host().address(), Some("127.0.0.1".parse().unwrap()));
         assert_eq!(local.port(), 4873);
+    }
+
+    #[test]
+    fn a_file_of_an_index_is_the_operators_wherever_it_is() {
+        let index = OperatorUrl::chosen_by_operator("https://index.example/simple/x/").unwrap();
+        for (location, to) in [
+            ("https://files.example/a/x.whl#sha256=0", "https://files.example/a/x.whl"),
+            ("../../files/x.whl", "https://index.example/files/x.whl"),
+            ("https://10.0.0.7:8443/x.whl", "https://10.0.0.7:8443/x.whl"),
+        ] {
+            assert_eq!(index.file(location).unwrap().as_str(), to);
+        }
+        let local = OperatorUrl::chosen_by_operator("http://localhost:3141/simple/x/").unwrap();
+        assert_eq!(local.file("/f/x.whl").unwrap().port(), 3141);
+        assert!(local.file("https://files.example/x.whl").is_ok());
+    }
+
+    #[test]
+    fn refuses_a_file_of_an_index_that_is_weaker_than_the_index() {
+        let index = OperatorUrl::chosen_by_operator("https://index.example/simple/x/").unwrap();
+        for bad in [
+            "http://files.example/x.whl",
+            "ftp://files.example/x",
+            "file:///etc/passwd",
+            "https://u:p@files.example/x",
+        ] {
+            assert!(index.file(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]
