@@ -76,6 +76,10 @@ pub async fn prepare(host: &Host, out: &Out, text: &str, options: &PlanOptions) 
             out.step(&format!("looking up {}", spec.name()));
             (npm::find(host.client(), npm.registries(), spec).await?, None)
         }
+        Spec::Pypi(_) => {
+            let (what, carried) = ("a Python package", "`npm:` packages and `path:` files and folders");
+            return Err(crate::source::SourceError::NotYet { text: Shown::new(text), what, carried }.into());
+        }
         Spec::Path(spec) => {
             let origin =
                 std::path::absolute(spec.as_path()).map_err(|error| unreadable(spec.as_path(), &error))?;
@@ -125,6 +129,7 @@ pub fn prepare_again(
             };
             admitted && released.source() == format!("npm:{}", spec.name())
         }
+        Spec::Pypi(_) => false,
         Spec::Path(spec) => {
             let origin =
                 std::path::absolute(spec.as_path()).map_err(|error| unreadable(spec.as_path(), &error))?;

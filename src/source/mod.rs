@@ -7,19 +7,23 @@
 //! Invariants: a `Release` is made here alone; no registry's address is written down; a name is looked up as typed,
 //! and no other package ever stands in for it.
 
+pub mod launch_line;
 mod manifest;
 pub mod name;
 pub mod npm;
 pub mod npm_config;
 mod package;
 pub mod path;
+mod pypi_spec;
 pub mod python;
 pub mod release;
 pub mod spec;
 
+pub use launch_line::{Launch, LineRefused, ProgramChoice, WordsRefused};
 pub use name::{NotAVersion, NotAnNpmName, NpmName, NpmVersion};
 pub use npm_config::{Found, NpmConfig, Registries, Registry, Surroundings};
 pub use package::{Ecosystem, Hashes, HeldTo, NoHash, NpmPackage, Package, PypiPackage};
+pub use pypi_spec::PypiSpec;
 pub use python::{Extras, NotPython, PypiName, PypiVersion, PythonMinor, Requirement};
 pub use release::{Bin, Facts, Integrity, NotAnIntegrity, Origin, Release};
 pub use spec::{NpmSpec, PathSpec, Range, Spec, Tag, Wanted};
@@ -49,6 +53,9 @@ pub enum SourceError {
         /// What is carried instead.
         carried: &'static str,
     },
+    /// The user's word is a launch line that is refused.
+    #[error(transparent)]
+    Line(#[from] LineRefused),
     /// A package's name is outside npm's grammar.
     #[error("`{text}` is not a package's name: {rule}")]
     Name {
@@ -161,7 +168,7 @@ impl From<SourceError> for Failure {
                 Code::Usage,
                 format_args!("`{text}` names no server"),
                 why,
-                "write `npm:NAME`, `npm:NAME@VERSION`, `path:FILE.tgz` or `path:DIR`",
+                "write `npm:NAME`, `pypi:NAME`, `path:` and a file or folder, or a launch line such as \"npx -y NAME\"",
             ),
             E::NotYet { text, what, carried } => Failure::new(
                 Code::Usage,
@@ -169,6 +176,7 @@ impl From<SourceError> for Failure {
                 format_args!("it is {what}, which this version does not carry yet"),
                 format_args!("this version carries {carried}"),
             ),
+            E::Line(refused) => refused.clone().into(),
             E::Name { text, rule } => Failure::new(
                 Code::NameRefused,
                 format_args!("the package name `{text}` is refused"),

@@ -13,6 +13,7 @@ use regex::Regex;
 
 use super::SourceError;
 use super::name::{NpmName, NpmVersion};
+use super::pypi_spec::PypiSpec;
 use crate::text::Shown;
 
 /// The longest spec that is read.
@@ -25,9 +26,14 @@ const RANGE_BYTES: usize = 256;
 pub enum Spec {
     /// `npm:NAME[@VERSION|@TAG|@RANGE]`
     Npm(NpmSpec),
-    /// `path:FILE.tgz` or `path:DIR`
+    /// `pypi:NAME[EXTRAS][==VERSION|SPECIFIERS|@VERSION]`
+    Pypi(PypiSpec),
+    /// `path:FILE.tgz`, `path:FILE.whl` or `path:DIR`
     Path(PathSpec),
 }
+
+/// How specs begin; what begins otherwise may be a launch line ([`super::launch_line`]).
+pub(super) const PREFIXES: &[&str] = &["npm:", "pypi:", "path:", "oci:", "git+", "https://", "http://"];
 
 /// A package on npm, and which of its versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +65,13 @@ impl PathSpec {
     }
 }
 
-/// Which version of a package.
+impl From<PathBuf> for PathSpec {
+    fn from(path: PathBuf) -> Self {
+        Self(path)
+    }
+}
+
+/// Which version of an npm package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
     /// This very one.
@@ -162,11 +174,10 @@ impl fmt::Display for Wanted {
 
 /// The kinds of spec that are recognised and not carried yet: how one begins, what it is, what it will do.
 const NOT_YET: &[(&str, &str, &str)] = &[
-    ("pypi:", "a Python package", "`npm:` packages and `path:` files and folders"),
-    ("oci:", "a container image", "`npm:` packages and `path:` files and folders"),
-    ("git+", "a git repository", "`npm:` packages, and `path:DIR` of a clone"),
-    ("https://", "a remote server", "servers that run on this machine: `npm:` packages and `path:`"),
-    ("http://", "a remote server", "servers that run on this machine: `npm:` packages and `path:`"),
+    ("oci:", "a container image", "`npm:` and `pypi:` packages, and `path:` files and folders"),
+    ("git+", "a git repository", "`npm:` and `pypi:` packages, and `path:` of a clone"),
+    ("https://", "a remote server", "servers that run on this machine: `npm:`, `pypi:` and `path:`"),
+    ("http://", "a remote server", "servers that run on this machine: `npm:`, `pypi:` and `path:`"),
 ];
 
 impl FromStr for Spec {
@@ -183,14 +194,13 @@ impl FromStr for Spec {
         if let Some(rest) = text.strip_prefix("npm:") {
             return npm(rest).map(Self::Npm);
         }
+        if let Some(rest) = text.strip_prefix("pypi:") {
+            return rest.parse().map(Self::Pypi);
+        }
         if let Some(rest) = text.strip_prefix("path:") {
             return path(rest).map(|path| Self::Path(PathSpec(path)));
         }
         if let Some((_, what, carried)) = NOT_YET.iter().find(|(begins, ..)| text.starts_with(begins)) {
-            return Err(SourceError::NotYet { text: Shown::new(text), what, carried });
-        }
-        if text.contains(char::is_whitespace) {
-            let (what, carried) = ("a launch line", "`npm:NAME`, its arguments after `--`");
             return Err(SourceError::NotYet { text: Shown::new(text), what, carried });
         }
         if text.starts_with(['.', '/', '~']) {
@@ -203,14 +213,14 @@ impl FromStr for Spec {
             && namespace.contains('.')
         {
             let (what, carried) =
-                ("a name of the official registry", "the package it stands for, as `npm:NAME`");
+                ("a name of the official registry", "the package it stands for, as `npm:NAME` or `pypi:NAME`");
             return Err(SourceError::NotYet { text: Shown::new(text), what, carried });
         }
         if text.parse::<NpmName>().is_ok() {
-            let (what, carried) = ("a known server's plain name", "the package it stands for, as `npm:NAME`");
+            let (what, carried) = ("a known server's plain name", "the package it stands for, as `npm:NAME` or `pypi:NAME`");
             return Err(SourceError::NotYet { text: Shown::new(text), what, carried });
         }
-        Err(unread("a server is named as `npm:NAME[@VERSION]` or `path:FILE.tgz|DIR`"))
+        Err(unread("a server is named as `npm:NAME[@VERSION]`, `pypi:NAME[==VERSION]` or `path:FILE|DIR`"))
     }
 }
 
@@ -235,6 +245,7 @@ impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Npm(npm) => write!(f, "npm:{}@{}", npm.name, npm.wanted),
+            Self::Pypi(pypi) => write!(f, "pypi:{pypi}"),
             Self::Path(path) => write!(f, "path:{}", path.0.display()),
         }
     }
@@ -250,7 +261,7 @@ mod tests {
     fn wanted(text: &str) -> Wanted {
         match text.parse().unwrap() {
             Spec::Npm(npm) => npm.wanted,
-            Spec::Path(_) => panic!("{text}"),
+            other => panic!("{other}"),
         }
     }
 
@@ -321,18 +332,16 @@ mod tests {
     #[test]
     fn tells_what_is_not_carried_yet_from_a_mistake() {
         for later in [
-            "pypi:x",
             "oci:x",
             "git+https://x.example/y",
             "https://x.example/mcp",
             "io.github.acme/thing",
             "filesystem",
-            "npx -y a",
         ] {
             assert!(matches!(later.parse::<Spec>(), Err(SourceError::NotYet { .. })), "{later}");
             assert_eq!(code(later), Code::Usage);
         }
-        for mistake in ["", "./a.tgz", "/a", "@s/a", "-x", "a;b", "path:", "path:a\0b", "nmp:a"] {
+        for mistake in ["", "a b", "./a.tgz", "/a", "@s/a", "-x", "a;b", "path:", "path:a\0b", "nmp:a"] {
             assert!(matches!(mistake.parse::<Spec>(), Err(SourceError::NotASpec { .. })), "{mistake}");
             assert_eq!(code(mistake), Code::Usage);
         }
@@ -371,7 +380,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_accepted_spec_reads_back_the_same(text in "(npm:|path:)?[-@a-z0-9./^~|<>= *;x]{0,40}") {
+        fn an_accepted_spec_reads_back_the_same(text in "(npm:|pypi:|path:)?[-@a-z0-9./^~|<>= *;x]{0,40}") {
             if let Ok(spec) = text.parse::<Spec>() {
                 prop_assert_eq!(spec.to_string().parse::<Spec>().unwrap(), spec);
             }

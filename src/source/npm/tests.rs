@@ -13,7 +13,7 @@ use crate::source::{Ecosystem, HeldTo};
 fn npm(text: &str) -> NpmSpec {
     match text.parse().unwrap() {
         Spec::Npm(npm) => npm,
-        Spec::Path(_) => panic!("{text}"),
+        other => panic!("{other}"),
     }
 }
 
