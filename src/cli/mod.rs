@@ -3,6 +3,7 @@
 //! One file a command. Each takes its arguments, as clap read them, to an outcome; [`main`] alone turns an outcome
 //! into text and an exit status. Parsing meets nothing of the machine, so `--help` works on a broken one.
 
+mod asked;
 mod call;
 mod completions;
 mod doctor;
@@ -12,6 +13,7 @@ mod images;
 mod list;
 mod mount;
 mod out;
+mod packing;
 mod pins;
 mod prepare;
 mod run;

@@ -9,9 +9,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::asked::PlanOptions;
 use super::host::Host;
 use super::out::{Out, counted};
-use super::prepare::{PlanOptions, Prepared, prepare, prepare_again};
+use super::prepare::{Prepared, prepare, prepare_again};
 use super::{egress, start, trial, unmount};
 use crate::cage::egress::{History, Tally};
 use crate::cage::image::Image;

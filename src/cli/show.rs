@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 
+use super::asked::PlanOptions;
 use super::host::Host;
 use super::out::Out;
-use super::prepare::{PlanOptions, prepare};
+use super::prepare::prepare;
 use crate::consent::{Card, ShownPlans};
 use crate::failure::{Code, Failure};
 use crate::plan::{Facts, LocalName};

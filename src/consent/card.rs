@@ -205,6 +205,9 @@ impl<'a> Card<'a> {
                 format!("a shell would act upon argument {}; none will see it", marked.join(", ")),
             ));
         }
+        for note in &self.facts.read_as {
+            notes.push(Note::ours("launch-line", Voice::Ours, note.to_string()));
+        }
         for (name, why) in &self.facts.dropped_env {
             notes.push(Note::ours("env-dropped", Voice::Ours, format!("{name} is left out: {why}")));
         }
@@ -240,6 +243,10 @@ impl<'a> Card<'a> {
 
         card.words("Command", &plan.argv().iter().map(Argument::to_string).collect::<Vec<_>>());
         self.told(&mut card, "", &["shell-like-argument"]);
+        self.told(&mut card, "Launch line", &["launch-line"]);
+        for requirement in plan.with() {
+            card.field("With", &ours(requirement.to_string()));
+        }
         for name in plan.credentials() {
             card.field("Secret", &[(Voice::Notice, name.to_string())]);
         }

@@ -4,7 +4,8 @@
 //! whoever tells a person what to type tells all of it.
 
 use super::layout::shell_word;
-use crate::plan::{Limits, LocalName, Plan};
+use crate::plan::{Limits, LocalName, Origin, Plan, Program};
+use crate::source::Package;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -12,12 +13,24 @@ const MIB: u64 = 1024 * 1024;
 /// options, before the server's own arguments.
 pub fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
     let release = plan.release();
-    let mut words = vec!["pinfold".to_owned(), command.to_owned(), release.id()];
+    let mut words = vec!["pinfold".to_owned(), command.to_owned(), spec(plan)];
     let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
 
     // the name that comes of itself is not worth a word
     if LocalName::derive(plan.source(), release.package().name(), |_| None) != *plan.name() {
         option("name", plan.name().to_string());
+    }
+    if let Program::File(_) | Program::Script(_) = plan.program()
+        && !is_by_file(plan)
+        && Some(plan.program().name()) != release.package().name().rsplit('/').next()
+    {
+        option("bin", plan.program().name().to_owned());
+    }
+    if let (Package::Pypi(_), Some(minor)) = (release.package(), plan.runtime().minor()) {
+        option("python", minor);
+    }
+    for requirement in plan.with() {
+        option("with", requirement.to_string());
     }
     for name in plan.credentials() {
         option("env", name.to_string());
@@ -43,12 +56,38 @@ pub fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
     if limits.pids() != usual.pids() {
         option("pids", limits.pids().to_string());
     }
+    if plan.builds() {
+        words.push("--allow-build".to_owned());
+    }
     words.extend(last.iter().map(ToString::to_string));
     if !plan.arguments().is_empty() {
         words.push("--".to_owned());
         words.extend(plan.arguments().iter().map(|argument| argument.as_str().to_owned()));
     }
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// What stands for the package: its id, or the line that names a program no option can.
+fn spec(plan: &Plan) -> String {
+    let (release, program) = (plan.release(), plan.program());
+    match (release.origin(), program) {
+        (Origin::Registry, Program::Module(module)) => {
+            format!("uvx --from {} python -m {}", shell_word(&release.package().exact()), module.as_str())
+        }
+        (Origin::Path(folder), Program::File(bin)) if is_by_file(plan) => {
+            format!("node {}", shell_word(&folder.join(bin.path()).display().to_string()))
+        }
+        _ => release.id(),
+    }
+}
+
+/// Whether its program is a file of a folder on this disk that its package.json does not name: such a one goes by the
+/// file's own name.
+fn is_by_file(plan: &Plan) -> bool {
+    match plan.program() {
+        Program::File(bin) => plan.release().is_local() && bin.path().rsplit('/').next() == Some(bin.name()),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -30,10 +30,17 @@ pub struct Facts {
     /// Variables that were asked for and left out, each with the reason.
     #[serde(deserialize_with = "read_pairs", skip_serializing_if = "Vec::is_empty")]
     pub dropped_env: Vec<(Shown, Shown)>,
+    /// What of a launch line was understood in another way than it is written, a sentence each.
+    #[serde(deserialize_with = "read_all", skip_serializing_if = "Vec::is_empty")]
+    pub read_as: Vec<Shown>,
 }
 
 fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Shown>, D::Error> {
     Ok(Option::<String>::deserialize(deserializer)?.map(|text| Shown::new(&text)))
+}
+
+fn read_all<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Shown>, D::Error> {
+    Ok(Vec::<String>::deserialize(deserializer)?.iter().map(|text| Shown::new(text)).collect())
 }
 
 fn read_pairs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(Shown, Shown)>, D::Error> {

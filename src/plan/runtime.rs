@@ -63,6 +63,12 @@ impl Runtime {
         &self.version
     }
 
+    /// The first two numbers of its version: `3.13`.
+    pub fn minor(&self) -> Option<String> {
+        let mut numbers = self.version.split('.');
+        Some(format!("{}.{}", numbers.next()?, numbers.next()?))
+    }
+
     /// What says how its image was made.
     pub fn recipe(&self) -> &str {
         &self.recipe

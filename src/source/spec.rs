@@ -212,12 +212,15 @@ impl FromStr for Spec {
         if let Some((namespace, _)) = text.split_once('/')
             && namespace.contains('.')
         {
-            let (what, carried) =
-                ("a name of the official registry", "the package it stands for, as `npm:NAME` or `pypi:NAME`");
+            let (what, carried) = (
+                "a name of the official registry",
+                "the package it stands for, as `npm:NAME` or `pypi:NAME`",
+            );
             return Err(SourceError::NotYet { text: Shown::new(text), what, carried });
         }
         if text.parse::<NpmName>().is_ok() {
-            let (what, carried) = ("a known server's plain name", "the package it stands for, as `npm:NAME` or `pypi:NAME`");
+            let (what, carried) =
+                ("a known server's plain name", "the package it stands for, as `npm:NAME` or `pypi:NAME`");
             return Err(SourceError::NotYet { text: Shown::new(text), what, carried });
         }
         Err(unread("a server is named as `npm:NAME[@VERSION]`, `pypi:NAME[==VERSION]` or `path:FILE|DIR`"))
