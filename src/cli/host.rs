@@ -139,7 +139,7 @@ impl Host {
         if let Some(runtime) = runtime::find(engine.as_ref(), &self.stamp()?, recipe).await? {
             return Ok(runtime);
         }
-        out.note(&format!("the {} runtime image is not on this host yet; making it, once", recipe.name()));
+        out.note(format!("the {} runtime image is not on this host yet; making it, once", recipe.name()));
         self.build_runtime(recipe, out).await
     }
 
