@@ -36,9 +36,9 @@ use self::rule::DEFAULT_PORT;
 pub use self::rule::{EgressRule, NotARule};
 use super::gate::{Duplex, Gate, GateRefused};
 use crate::failure::{Code, Failure};
-use crate::net::{HostName, NetError, OperatorHost, Resolver};
+use crate::net::{HostName, NetError, OperatorHost, Resolver, Target};
 use crate::plan::PrivateWay;
-use crate::source::Registries;
+use crate::source::{Registries, Registry};
 use crate::text::Shown;
 
 /// The most connections of one cage that are open or being opened.
@@ -57,7 +57,7 @@ impl From<RegistryWithoutName> for Failure {
             Code::EgressRefused,
             "the registry cannot be reached from a cage",
             &error,
-            "set the registry by a host name, `localhost` included, in your npm configuration",
+            "set the registry by a host name, `localhost` included, in your own configuration of npm, pip or uv",
         )
     }
 }
@@ -108,13 +108,44 @@ impl Egress {
     pub fn registries(resolver: Resolver, registries: &Registries) -> Result<Self, RegistryWithoutName> {
         let mut egress = Self::none(resolver);
         for registry in registries.all() {
-            let (host, port) = (registry.url().host(), registry.url().port());
-            if host.name().is_none() {
-                return Err(RegistryWithoutName { registry: Shown::new(&registry.to_string()) });
-            }
-            egress.operator.push((host.clone(), port));
+            egress.open_registry(registry)?;
         }
         Ok(egress)
+    }
+
+    /// The operator's index of Python packages, where it keeps its files, and nothing else, for a resolve or install
+    /// cage. Whether a file's host is the operator's or has to be public was settled by [`Resolver::file_of`], which
+    /// alone makes such a target the operator's.
+    ///
+    /// # Errors
+    /// The index, or a host of its files, is no name.
+    pub fn index(
+        resolver: Resolver,
+        index: &Registry,
+        files: &[Target],
+    ) -> Result<Self, RegistryWithoutName> {
+        let mut egress = Self::none(resolver);
+        egress.open_registry(index)?;
+        for file in files {
+            let unnamed = || RegistryWithoutName { registry: Shown::new(&file.to_string()) };
+            let (name, port) = (file.name().ok_or_else(unnamed)?, file.port());
+            match file {
+                Target::Operator(url) => egress.operator.push((url.host().clone(), port)),
+                Target::ThirdParty(_) => {
+                    egress.rules.push(EgressRule::host(name, port).map_err(|_| unnamed())?);
+                }
+            }
+        }
+        Ok(egress)
+    }
+
+    fn open_registry(&mut self, registry: &Registry) -> Result<(), RegistryWithoutName> {
+        let (host, port) = (registry.url().host(), registry.url().port());
+        if host.name().is_none() {
+            return Err(RegistryWithoutName { registry: Shown::new(&registry.to_string()) });
+        }
+        self.operator.push((host.clone(), port));
+        Ok(())
     }
 
     /// Every name a connection was opened to, with how many there were.

@@ -298,7 +298,7 @@ impl Registry<'_> {
             .iter()
             .find(|file| file.filename == artifact.file)
             .ok_or_else(|| failed(&"the index does not have it"))?;
-        let target = page.file(&file.url).map_err(|error| failed(&error))?;
+        let target = self.host.resolver.file_of(&page, &file.url).await.map_err(|error| failed(&error))?;
         let mut bytes = Vec::new();
         let got =
             client.download(target, Limits::TARBALL, &mut bytes).await.map_err(|error| failed(&error))?;

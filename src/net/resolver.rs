@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use super::NetError;
 use super::address;
 use super::names::HostName;
-use super::target::OperatorHost;
+use super::target::{OperatorHost, OperatorUrl, Target};
 use crate::text::Shown;
 
 /// The longest a look-up may take, name servers' own retries included.
@@ -101,6 +101,29 @@ impl Resolver {
                 .map_err(|refused| NetError::NeverReached { host: Shown::new(&host.to_string()), refused })?;
         }
         Ok(found)
+    }
+
+    /// Who stands for a file that a page of the operator's package index names, on whatever host the index keeps it.
+    ///
+    /// Within the index's own origin the file is the operator's, as the page is. On another host it depends on where
+    /// the index itself lives: if that is public, so must its files' host be, since a page of a public index is no
+    /// word of the operator's; if it is on a private address, it is a mirror of the operator's, and so is the host it
+    /// keeps its files on. Either way by `https` and by name: an address in a page leads nowhere.
+    ///
+    /// # Errors
+    /// The URL is refused, or the index's own name has no address within 10 s.
+    pub async fn file_of(&self, index: &OperatorUrl, location: &str) -> Result<Target, NetError> {
+        if let Ok(target @ Target::Operator(_)) = index.leads_to(location) {
+            return Ok(target);
+        }
+        // Read before the look-up: a URL that is refused either way needs none.
+        let lent = index.lends_its_standing(location)?;
+        let public =
+            |addresses: &Addresses| addresses.addresses.iter().all(|one| address::check(*one).is_ok());
+        match public(&self.operator(index.host()).await?) {
+            true => Ok(index.leads_to(location)?),
+            false => Ok(lent.into()),
+        }
     }
 
     async fn find(&self, name: &HostName, searched: bool) -> Result<Addresses, NetError> {
@@ -321,6 +344,89 @@ pub(crate) mod tests {
             assert_eq!(found, ["127.0.0.1", "::1"], "{name}");
             assert_eq!(asked.load(Ordering::SeqCst), 0);
         }
+    }
+
+    fn index(url: &str) -> OperatorUrl {
+        OperatorUrl::chosen_by_operator(url).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_file_of_a_public_index_must_be_public_itself() {
+        let resolver = Resolver::over(Scripted::new(&[&["9.9.9.9"]]));
+        let page = index("https://index.example/simple/x/");
+        let file = resolver.file_of(&page, "https://files.example.com:8443/x.whl#sha256=0").await.unwrap();
+        assert!(matches!(&file, Target::ThirdParty(_)), "{file:?}");
+        assert_eq!((file.name(), file.port()), (Some(host("files.example.com")), 8443));
+        for private in
+            ["https://localhost/x.whl", "https://files.corp/x.whl", "https://metadata.google.internal/x"]
+        {
+            assert!(resolver.file_of(&page, private).await.is_err(), "{private}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_of_an_index_on_a_private_address_is_the_operators_too() {
+        for private in ["10.0.0.1", "127.0.0.1", "203.0.113.80", "fd00::1"] {
+            // One address that is not public is enough: the index is not one that everybody has.
+            let resolver = Resolver::over(Scripted::new(&[&["9.9.9.9", private]]));
+            let page = index("https://index.example/simple/x/");
+            for file in ["https://files.example.com/x.whl", "https://files.corp:8443/x.whl"] {
+                let target = resolver.file_of(&page, file).await.unwrap();
+                assert!(matches!(target, Target::Operator(_)), "{private}: {target:?}");
+            }
+        }
+        let by_address = index("http://10.0.0.1:3141/simple/x/");
+        let resolver = Resolver::over(Scripted::new(&[]));
+        let target = resolver.file_of(&by_address, "https://files.corp/x.whl").await.unwrap();
+        assert!(matches!(target, Target::Operator(_)), "{target:?}");
+    }
+
+    #[tokio::test]
+    async fn a_file_within_the_indexs_own_origin_is_the_operators_without_a_look_up() {
+        let names = Scripted::new(&[&["9.9.9.9"]]);
+        let asked = names.asked();
+        let resolver = Resolver::over(names);
+        let page = index("http://localhost:3141/simple/x/");
+        for file in ["../../files/x.whl", "/f/x.whl", "http://localhost:3141/x.whl"] {
+            let target = resolver.file_of(&page, file).await.unwrap();
+            assert!(matches!(&target, Target::Operator(_)), "{file}: {target:?}");
+            assert_eq!((target.name(), target.port()), (Some(host("localhost")), 3141));
+        }
+        assert_eq!(asked.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn refuses_a_file_by_address_or_weaker_than_https_wherever_the_index_is() {
+        for answer in [&["9.9.9.9"][..], &["10.0.0.1"][..]] {
+            let names = Scripted::new(&[answer]);
+            let asked = names.asked();
+            let resolver = Resolver::over(names);
+            let page = index("https://index.example/simple/x/");
+            for bad in [
+                "http://files.example.com/x.whl",
+                "http://index.example/x.whl",
+                "ftp://files.example.com/x",
+                "file:///etc/passwd",
+                "https://u:p@files.example.com/x",
+                "https://u@index.example/x",
+                "https://9.9.9.9/x.whl",
+                "https://10.0.0.7/x.whl",
+                "https://[fd00::1]/x.whl",
+                "https://2130706433/x.whl",
+                "//169.254.169.254/x",
+                "data:,x",
+            ] {
+                assert!(resolver.file_of(&page, bad).await.is_err(), "{bad}");
+            }
+            assert_eq!(asked.load(Ordering::SeqCst), 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn refuses_a_file_where_nobody_knows_where_the_index_is() {
+        let resolver = Resolver::over(Scripted::new(&[]));
+        let refused = resolver.file_of(&index("https://index.example/"), "https://files.example.com/x").await;
+        assert!(matches!(refused, Err(NetError::Unresolvable { .. })), "{refused:?}");
     }
 
     #[tokio::test]

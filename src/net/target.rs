@@ -185,28 +185,16 @@ impl OperatorUrl {
         Target::Operator(self.clone()).redirected(location)
     }
 
-    /// A file that a document of this package index lists, on whatever host the index keeps its files.
-    ///
-    /// That host is the index's choice and with it the operator's, never a package author's; whoever asks for the
-    /// file holds it to a hash. `http` only where the index itself is.
-    ///
-    /// # Errors
-    /// The URL cannot be read, has another scheme, or holds a user name or password.
-    pub fn file(&self, location: &str) -> Result<Self, UrlRefused> {
+    /// A URL in a document of this host's that leads to another origin, as the operator's: for
+    /// [`super::Resolver::file_of`], which says when it is.
+    pub(super) fn lends_its_standing(&self, location: &str) -> Result<Self, UrlRefused> {
         let mut url = self.url.join(location).map_err(|_| UrlRefused::Unreadable(Shown::new(location)))?;
-        if url.scheme() != "https" && url.scheme() != self.url.scheme() {
-            let scheme = Shown::new(url.scheme());
-            return Err(UrlRefused::Scheme {
-                scheme,
-                allowed: "https, and http where the index is http itself",
-            });
+        if url.scheme() != "https" {
+            return Err(UrlRefused::Scheme { scheme: Shown::new(url.scheme()), allowed: "https" });
         }
-        let host = match host_of(&mut url)? {
-            Ok(name) => OperatorHost(Kind::Name(name)),
-            Err(address) => OperatorHost(Kind::Address(address)),
-        };
+        let name = host_of(&mut url)?.map_err(|_| UrlRefused::Host(NotAHostName::Address))?;
         url.set_fragment(None);
-        Ok(Self { url, host })
+        Ok(Self { url, host: OperatorHost(Kind::Name(name)) })
     }
 
     pub(super) fn url(&self) -> &Url {
@@ -281,6 +269,20 @@ pub enum Target {
 }
 
 impl Target {
+    /// The host's name, unless it is an address.
+    pub fn name(&self) -> Option<HostName> {
+        match self {
+            Self::Operator(ours) => ours.host.name().cloned(),
+            Self::ThirdParty(theirs) => theirs.0.host_str().and_then(|host| host.parse().ok()),
+        }
+    }
+
+    /// The TCP port, the scheme's own where none is written.
+    pub fn port(&self) -> u16 {
+        // Both schemes that are let through have a known port.
+        self.url().port_or_known_default().unwrap_or(443)
+    }
+
     pub(super) fn url(&self) -> &Url {
         match self {
             Self::Operator(ours) => ours.url(),
@@ -303,6 +305,12 @@ impl Target {
             return Ok(Self::Operator(OperatorUrl { url: next, host: ours.host.clone() }));
         }
         ThirdPartyUrl::check(next).map(Self::ThirdParty)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.url().as_str())
     }
 }
 
@@ -349,34 +357,6 @@ mod tests {
         let local = OperatorUrl::chosen_by_operator("http://127.0.0.1:4873/").unwrap();
         assert_eq!(local.host().address(), Some("127.0.0.1".parse().unwrap()));
         assert_eq!(local.port(), 4873);
-    }
-
-    #[test]
-    fn a_file_of_an_index_is_the_operators_wherever_it_is() {
-        let index = OperatorUrl::chosen_by_operator("https://index.example/simple/x/").unwrap();
-        for (location, to) in [
-            ("https://files.example/a/x.whl#sha256=0", "https://files.example/a/x.whl"),
-            ("../../files/x.whl", "https://index.example/files/x.whl"),
-            ("https://10.0.0.7:8443/x.whl", "https://10.0.0.7:8443/x.whl"),
-        ] {
-            assert_eq!(index.file(location).unwrap().as_str(), to);
-        }
-        let local = OperatorUrl::chosen_by_operator("http://localhost:3141/simple/x/").unwrap();
-        assert_eq!(local.file("/f/x.whl").unwrap().port(), 3141);
-        assert!(local.file("https://files.example/x.whl").is_ok());
-    }
-
-    #[test]
-    fn refuses_a_file_of_an_index_that_is_weaker_than_the_index() {
-        let index = OperatorUrl::chosen_by_operator("https://index.example/simple/x/").unwrap();
-        for bad in [
-            "http://files.example/x.whl",
-            "ftp://files.example/x",
-            "file:///etc/passwd",
-            "https://u:p@files.example/x",
-        ] {
-            assert!(index.file(bad).is_err(), "{bad}");
-        }
     }
 
     #[test]

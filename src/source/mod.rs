@@ -14,18 +14,24 @@ pub mod npm;
 pub mod npm_config;
 mod package;
 pub mod path;
+pub mod pip_config;
 mod pypi_spec;
 pub mod python;
+mod registry;
 pub mod release;
 pub mod spec;
+mod wheel_name;
 
 pub use launch_line::{Launch, LineRefused, ProgramChoice, WordsRefused};
 pub use name::{NotAVersion, NotAnNpmName, NpmName, NpmVersion};
-pub use npm_config::{Found, NpmConfig, Registries, Registry, Surroundings};
+pub use npm_config::{NpmConfig, Registries, Surroundings};
 pub use package::{Ecosystem, Hashes, HeldTo, NoHash, NpmPackage, Package, PypiPackage};
+pub use pip_config::{Index, PipConfig, PipSurroundings};
 pub use pypi_spec::PypiSpec;
 pub use python::{Extras, NotPython, PypiName, PypiVersion, PythonMinor, Requirement};
+pub use registry::{Found, Registry};
 pub use release::{Bin, Facts, Integrity, NotAnIntegrity, Origin, Release};
+pub use wheel_name::{NotAWheelName, WheelName};
 pub use spec::{NpmSpec, PathSpec, Range, Spec, Tag, Wanted};
 
 use crate::failure::{Code, Failure};

@@ -13,76 +13,16 @@
 //! that asks for one can be explained; the values are dropped as they are read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::SourceError;
 use super::name::{NpmName, is_scope};
-use crate::net::OperatorUrl;
+use super::registry::{Found, Registry};
 use crate::text::Shown;
 
 /// The largest configuration file that is read.
 const FILE_BYTES: u64 = 1 << 20;
-
-/// A registry, and where the user named it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Registry {
-    url: OperatorUrl,
-    found: Found,
-}
-
-/// Where a registry's address was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
-    /// Pinfold's own `config.toml`.
-    Config,
-    /// An environment variable.
-    Variable(Shown),
-    /// An npm configuration file.
-    File(PathBuf),
-    /// Built into the npm of the runtime image.
-    Client,
-}
-
-impl Registry {
-    fn read(text: &str, found: Found) -> Result<Self, SourceError> {
-        match OperatorUrl::chosen_by_operator(text.trim()) {
-            Ok(url) => Ok(Self { url, found }),
-            Err(why) => Err(SourceError::Config {
-                place: Shown::new(&found.to_string()),
-                why: Shown::new(&why.to_string()),
-            }),
-        }
-    }
-
-    /// Its base address, ending in `/`.
-    pub fn url(&self) -> &OperatorUrl {
-        &self.url
-    }
-
-    /// Where it was found.
-    pub fn found(&self) -> &Found {
-        &self.found
-    }
-}
-
-impl fmt::Display for Registry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.url, f)
-    }
-}
-
-impl fmt::Display for Found {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Config => f.write_str("config.toml"),
-            Self::Variable(name) => fmt::Display::fmt(name, f),
-            Self::File(path) => fmt::Display::fmt(&path.display(), f),
-            Self::Client => f.write_str("npm's own default"),
-        }
-    }
-}
 
 /// What is known of the user and their machine; gathered by [`Surroundings::of_process`], made up in tests.
 #[derive(Debug, Clone, Default)]
@@ -249,7 +189,7 @@ impl Registries {
     pub fn all(&self) -> Vec<&Registry> {
         let mut all: Vec<&Registry> = vec![&self.main];
         for registry in self.scopes.values() {
-            if !all.iter().any(|known| known.url == registry.url) {
+            if !all.iter().any(|known| known.url() == registry.url()) {
                 all.push(registry);
             }
         }
@@ -258,16 +198,16 @@ impl Registries {
 
     /// An `.npmrc` that sets an npm in a cage to the same registries, without any credential.
     pub fn npmrc(&self) -> String {
-        let mut lines = format!("registry={}\n", self.main.url);
+        let mut lines = format!("registry={}\n", self.main.url());
         for (scope, registry) in &self.scopes {
-            lines.push_str(&format!("{scope}:registry={}\n", registry.url));
+            lines.push_str(&format!("{scope}:registry={}\n", registry.url()));
         }
         lines
     }
 
     /// Whether the user's npm holds a credential for this registry, which is not carried.
     pub fn has_credential(&self, registry: &Registry) -> bool {
-        let place = registry.url.as_str().split_once(':').map_or("", |(_, place)| place);
+        let place = registry.url().as_str().split_once(':').map_or("", |(_, place)| place);
         self.credentials.iter().any(|held| place.starts_with(held.as_str()))
     }
 }
@@ -354,7 +294,8 @@ impl Layer {
     }
 }
 
-fn read_bounded(path: &Path) -> std::io::Result<String> {
+/// A file's text, or why there is none; at most 1 MiB of it.
+pub(super) fn read_bounded(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path)?;
     if file.metadata()?.is_dir() {

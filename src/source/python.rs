@@ -148,6 +148,11 @@ impl PythonMinor {
     pub const fn of_3(minor: u8) -> Self {
         Self(minor)
     }
+
+    /// The number after `3.`.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
 }
 
 impl FromStr for PythonMinor {

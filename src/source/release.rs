@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha512};
 
 use super::name::NpmVersion;
-use super::npm_config::Registry;
+use super::registry::Registry;
 use super::package::{NpmPackage, Package};
 use crate::text::Shown;
 

@@ -30,6 +30,9 @@ pub enum ConsentBy {
 /// [npm]
 /// registry = "https://registry.example/"
 ///
+/// [pypi]
+/// index = "https://index.example/simple/"
+///
 /// [limits]                    # for servers mounted from now on
 /// memory = "1g"
 /// pids = 256
@@ -40,6 +43,7 @@ pub enum ConsentBy {
 pub struct Config {
     consent: ConsentBy,
     npm_registry: Option<url::Url>,
+    pypi_index: Option<url::Url>,
     limits: LimitsAsked,
 }
 
@@ -49,6 +53,7 @@ struct ConfigFile {
     #[serde(default)]
     consent: ConsentBy,
     npm: Option<NpmSection>,
+    pypi: Option<PypiSection>,
     #[serde(default)]
     limits: LimitsAsked,
 }
@@ -57,6 +62,24 @@ struct ConfigFile {
 #[serde(deny_unknown_fields)]
 struct NpmSection {
     registry: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PypiSection {
+    index: Option<String>,
+}
+
+/// The address under a key of the file.
+fn address(key: &str, text: &str) -> Result<url::Url, String> {
+    let url: url::Url = text.parse().map_err(|e| format!("{key} is no address: {e}"))?;
+    if !matches!(url.scheme(), "https" | "http") || url.host().is_none() {
+        return Err(format!("{key} is written https://HOST/"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(format!("{key} holds a credential; a file of settings is no place for one"));
+    }
+    Ok(url)
 }
 
 impl Config {
@@ -74,22 +97,11 @@ impl Config {
 
     fn parse(text: &str) -> Result<Self, String> {
         let file: ConfigFile = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_owned())?;
-        let npm_registry = match file.npm.and_then(|npm| npm.registry) {
-            None => None,
-            Some(text) => {
-                let url: url::Url = text.parse().map_err(|e| format!("npm.registry is no address: {e}"))?;
-                if !matches!(url.scheme(), "https" | "http") || url.host().is_none() {
-                    return Err("npm.registry is written https://HOST/".to_owned());
-                }
-                if !url.username().is_empty() || url.password().is_some() {
-                    return Err(
-                        "npm.registry holds a credential; a file of settings is no place for one".to_owned()
-                    );
-                }
-                Some(url)
-            }
-        };
-        Ok(Self { consent: file.consent, npm_registry, limits: file.limits })
+        let npm_registry =
+            file.npm.and_then(|npm| npm.registry).map(|text| address("npm.registry", &text)).transpose()?;
+        let pypi_index =
+            file.pypi.and_then(|pypi| pypi.index).map(|text| address("pypi.index", &text)).transpose()?;
+        Ok(Self { consent: file.consent, npm_registry, pypi_index, limits: file.limits })
     }
 
     /// Which ways of saying yes are open.
@@ -100,6 +112,11 @@ impl Config {
     /// The npm registry that wins over what npm itself is set to. Which schemes are spoken is `net`'s to say.
     pub fn npm_registry(&self) -> Option<&url::Url> {
         self.npm_registry.as_ref()
+    }
+
+    /// The index of Python packages that wins over what uv and pip are set to.
+    pub fn pypi_index(&self) -> Option<&url::Url> {
+        self.pypi_index.as_ref()
     }
 
     /// Limits to use where a command line gives none.
@@ -114,10 +131,11 @@ mod tests {
 
     #[test]
     fn accepts_every_documented_setting() {
-        let text = "consent = \"terminal\"\n[npm]\nregistry = \"https://registry.example/\"\n[limits]\nmemory = \"1g\"\npids = 99\ncpus = 1.5\nnofile = 2048\n";
+        let text = "consent = \"terminal\"\n[npm]\nregistry = \"https://registry.example/\"\n[pypi]\nindex = \"https://index.example/simple\"\n[limits]\nmemory = \"1g\"\npids = 99\ncpus = 1.5\nnofile = 2048\n";
         let config = Config::parse(text).unwrap();
         assert_eq!(config.consent(), ConsentBy::Terminal);
         assert_eq!(config.npm_registry().unwrap().as_str(), "https://registry.example/");
+        assert_eq!(config.pypi_index().unwrap().as_str(), "https://index.example/simple");
         assert_ne!(config.limits(), &LimitsAsked::default());
     }
 
@@ -140,6 +158,9 @@ mod tests {
             ("[npm]\nregistry = \"registry.example\"", "npm.registry"),
             ("[npm]\nregistry = \"file:///etc\"", "npm.registry"),
             ("[npm]\nregistry = \"https://u:p@registry.example\"", "credential"),
+            ("[pypi]\nregistry = \"x\"", "line 2"),
+            ("[pypi]\nindex = \"index.example\"", "pypi.index"),
+            ("[pypi]\nindex = \"https://u@index.example\"", "credential"),
             ("[limits]\nmemory = \"lots\"", "memory"),
             ("[limits]\ncpus = -1", "cpus"),
             ("consent", "line 1"),

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::net::resolver::tests::Scripted;
 use crate::net::testing;
-use crate::source::{NpmConfig, Surroundings};
+use crate::source::{NpmConfig, PipConfig, PipSurroundings, Surroundings};
 
 fn rule(text: &str) -> EgressRule {
     text.parse().unwrap()
@@ -382,6 +382,62 @@ async fn a_rule_does_not_lend_the_registrys_standing_to_another_port() {
 #[test]
 fn refuses_a_registry_set_by_address() {
     let refused = Egress::registries(testing::names(), &registries("http://127.0.0.1:4873/")).err().unwrap();
+    assert_eq!(Failure::from(refused).code(), Code::EgressRefused);
+}
+
+/// The egress of an index of Python packages that lives at `at` and keeps this file.
+async fn of_an_index(at: &str, file: &str, answers: &[&[&str]]) -> Watched {
+    let around = PipSurroundings { config: Some(at.to_owned()), ..PipSurroundings::default() };
+    let index = PipConfig::read(&around).unwrap().index(None).unwrap();
+    let names = Scripted::new(answers);
+    let looked_up = names.asked();
+    let resolver = Resolver::over(names);
+    let file = resolver.file_of(index.registry().url(), file).await.unwrap();
+    let mut egress = Egress::index(resolver, index.registry(), &[file]).unwrap();
+    let connected = Arc::new(Mutex::new(Vec::new()));
+    let noted = connected.clone();
+    egress.connector = Box::new(move |to| {
+        noted.lock().unwrap().push(to);
+        let (here, _there) = tokio::io::duplex(64);
+        Box::pin(std::future::ready(Ok(Box::new(here) as Box<dyn Duplex>)))
+    });
+    Watched { egress, connected, looked_up }
+}
+
+#[tokio::test]
+async fn files_of_a_public_index_are_reached_on_public_addresses_alone() {
+    let (at, file) = ("https://index.example/simple", "https://files.example.com/x.whl");
+    // The index, then its files' host at two connections.
+    let one = of_an_index(at, file, &[&["9.9.9.9"], &["1.1.1.1"], &["10.0.0.1"]]).await;
+    assert_eq!(one.egress.ports(), [443]);
+    assert!(one.egress.connect("files.example.com", 443).await.is_ok());
+    assert_eq!(one.connected(), ["1.1.1.1:443"]);
+    assert!(one.egress.connect("files.example.com", 443).await.is_err());
+    assert_eq!((one.connected().len(), one.looked_up.load(Ordering::SeqCst)), (1, 3));
+    for (name, port) in [("files.example.com", 80), ("other.example.com", 443), ("x.files.example.com", 443)]
+    {
+        assert!(one.egress.connect(name, port).await.is_err(), "{name}:{port}");
+    }
+}
+
+#[tokio::test]
+async fn files_of_an_index_on_a_private_address_may_be_on_one_too() {
+    let (at, file) = ("https://index.corp/simple", "https://files.corp:8443/x.whl");
+    let one = of_an_index(at, file, &[&["10.0.0.1"], &["10.0.0.2"]]).await;
+    assert!(one.egress.connect("files.corp", 8443).await.is_ok());
+    assert_eq!(one.connected(), ["10.0.0.2:8443"]);
+    assert!(one.egress.connect("index.corp", 443).await.is_ok());
+    for (name, port) in [("files.corp", 443), ("index.corp", 8443), ("other.corp", 443)] {
+        assert!(one.egress.connect(name, port).await.is_err(), "{name}:{port}");
+    }
+}
+
+#[test]
+fn refuses_an_index_set_by_address() {
+    let around =
+        PipSurroundings { config: Some("http://127.0.0.1:3141/".to_owned()), ..PipSurroundings::default() };
+    let index = PipConfig::read(&around).unwrap().index(None).unwrap();
+    let refused = Egress::index(testing::names(), index.registry(), &[]).err().unwrap();
     assert_eq!(Failure::from(refused).code(), Code::EgressRefused);
 }
 

@@ -97,9 +97,7 @@ fn one(text: &str) -> Result<(Word, &str), WordsRefused> {
         }
     }
     let seen = &text[..text.len() - rest.len()];
-    if word.bare {
-        operator(seen)?
-    }
+    operator(seen, word.bare)?;
     Ok((word, rest))
 }
 
@@ -147,8 +145,8 @@ fn expansion(text: &str) -> Result<(), WordsRefused> {
     Err(WordsRefused::Expansion(Shown::new(&format!("${whole}"))))
 }
 
-/// Refuses a bare word by which a shell would go on to another command, redirect, or stop reading.
-fn operator(word: &str) -> Result<(), WordsRefused> {
+/// Refuses a word, quotes and all, by which a shell would go on to another command, redirect, or stop reading.
+fn operator(word: &str, bare: bool) -> Result<(), WordsRefused> {
     let refused = |sign: &str| Err(WordsRefused::Operator(Shown::new(sign)));
     if ["|", "||", "|&", "&", "&&", ";", ";;", "(", ")", "!", "{", "}"].contains(&word) {
         return refused(word);
@@ -161,7 +159,7 @@ fn operator(word: &str) -> Result<(), WordsRefused> {
     {
         return refused(word);
     }
-    if word.ends_with(';') {
+    if bare && word.ends_with(';') {
         return refused(";");
     }
     Ok(())
@@ -249,6 +247,8 @@ mod tests {
             ("npx <package>", "<package>"),
             ("npx a << b", "<<"),
             ("npx a # b", "#"),
+            ("npx a #'b'", "#"),
+            ("npx a >'b'", ">'b'"),
         ] {
             assert_eq!(split(line).unwrap_err(), WordsRefused::Operator(Shown::new(sign)), "{line}");
         }
