@@ -36,9 +36,9 @@ use self::rule::DEFAULT_PORT;
 pub use self::rule::{EgressRule, NotARule};
 use super::gate::{Duplex, Gate, GateRefused};
 use crate::failure::{Code, Failure};
-use crate::net::{HostName, NetError, OperatorHost, Resolver};
+use crate::net::{HostName, NetError, OperatorHost, OperatorUrl, Resolver};
 use crate::plan::PrivateWay;
-use crate::source::Registries;
+use crate::source::{Registries, Registry};
 use crate::text::Shown;
 
 /// The most connections of one cage that are open or being opened.
@@ -57,7 +57,7 @@ impl From<RegistryWithoutName> for Failure {
             Code::EgressRefused,
             "the registry cannot be reached from a cage",
             &error,
-            "set the registry by a host name, `localhost` included, in your npm configuration",
+            "set the registry by a host name, `localhost` included, in the configuration of your npm, pip or uv",
         )
     }
 }
@@ -101,18 +101,29 @@ impl Egress {
         self
     }
 
-    /// The operator's registries and nothing else, for a resolve or install cage.
+    /// The operator's npm registries and nothing else, for a resolve or install cage.
     ///
     /// # Errors
     /// One of them is set by an address instead of a name.
     pub fn registries(resolver: Resolver, registries: &Registries) -> Result<Self, RegistryWithoutName> {
+        Self::operator(resolver, registries.all().into_iter().map(Registry::url))
+    }
+
+    /// The hosts of these addresses of the operator's and nothing else, each on its own port.
+    ///
+    /// # Errors
+    /// One of them is set by an address instead of a name.
+    pub fn operator<'a>(
+        resolver: Resolver,
+        places: impl IntoIterator<Item = &'a OperatorUrl>,
+    ) -> Result<Self, RegistryWithoutName> {
         let mut egress = Self::none(resolver);
-        for registry in registries.all() {
-            let (host, port) = (registry.url().host(), registry.url().port());
+        for place in places {
+            let (host, port) = (place.host().clone(), place.port());
             if host.name().is_none() {
-                return Err(RegistryWithoutName { registry: Shown::new(&registry.to_string()) });
+                return Err(RegistryWithoutName { registry: Shown::new(&place.to_string()) });
             }
-            egress.operator.push((host.clone(), port));
+            egress.operator.push((host, port));
         }
         Ok(egress)
     }

@@ -19,6 +19,7 @@ use crate::cage::server::Surroundings;
 use crate::cage::stamp::Stamp;
 use crate::failure::{Code, Failure};
 use crate::install::npm::Npm;
+use crate::install::pypi::{Places, Pypi};
 use crate::install::runtime::{self, Artifact, Larder, NpmArtifact, PypiArtifact, Recipe, Runtime};
 use crate::net::{Client, Limits, OperatorUrl, Resolver};
 use crate::pin::Store;
@@ -160,6 +161,25 @@ impl Host {
         Ok(Npm::new(self.engine().await?, runtime, registries, self.resolver(), roots()?, self.stamp()?))
     }
 
+    /// uv, in cages of this runtime. The index is asked for one of these projects, to learn where it keeps files.
+    pub async fn pypi(&self, runtime: Runtime, projects: &[&str]) -> Result<Pypi, Failure> {
+        let index = index(runtime.registry())?;
+        let mut files = Vec::new();
+        for project in projects {
+            match listed(&self.client, &index, project).await {
+                Ok(found) => files.extend(found.into_iter().map(|file| file.url)),
+                // a project of this disk need not be in the index
+                Err(_) if projects.len() > 1 => continue,
+                Err(error) => return Err(error),
+            }
+            if !files.is_empty() {
+                break;
+            }
+        }
+        let places = Places { index, files };
+        Ok(Pypi::new(self.engine().await?, runtime, places, self.resolver(), roots()?, self.stamp()?))
+    }
+
     /// What a server sees of this host.
     pub fn surroundings(&self) -> Result<Surroundings, Failure> {
         Ok(Surroundings { time_zone: time_zone(), language: language(), roots: roots()? })
@@ -265,43 +285,19 @@ impl Registry<'_> {
         Ok(fetched?)
     }
 
-    /// One file of a Python package index. Source: the simple repository API, PEP 503 and PEP 691.
+    /// One file of a Python package index.
     async fn pypi(&self, artifact: &PypiArtifact, built_in: Option<&str>) -> Result<Vec<u8>, Failure> {
-        #[derive(serde::Deserialize)]
-        struct Project {
-            files: Vec<File>,
-        }
-        #[derive(serde::Deserialize)]
-        struct File {
-            filename: String,
-            url: String,
-        }
-        let index = built_in.ok_or_else(|| unfollowed("no package index to fetch from"))?;
-        let failed = |why: &dyn std::fmt::Display| {
-            Failure::new(
-                Code::RegistryFailed,
-                format!("{} {} cannot be fetched", artifact.package, artifact.version),
-                why,
-                "check the network, and with `pip config list` that this is the package index you mean",
-            )
-        };
-        let index = OperatorUrl::chosen_by_operator(index).map_err(|error| failed(&error))?;
-        // a project's page ends in a slash; without it the index answers with a redirect
-        let page = index.child(&artifact.package).child("");
-        let json = "application/vnd.pypi.simple.v1+json";
+        let index = index(built_in)?;
         let client = &self.host.client;
-        let answer =
-            client.get(page.clone(), json, Limits::DOCUMENT).await.map_err(|error| failed(&error))?;
-        let project: Project = serde_json::from_slice(&answer).map_err(|error| failed(&error))?;
-        let file = project
-            .files
-            .iter()
-            .find(|file| file.filename == artifact.file)
-            .ok_or_else(|| failed(&"the index does not have it"))?;
-        let target = page.file(&file.url).map_err(|error| failed(&error))?;
+        let files = listed(client, &index, &artifact.package).await?;
+        let Some(file) = files.into_iter().find(|file| file.name == artifact.file) else {
+            return Err(index_failed(&index, &format!("it does not have {}", artifact.file)));
+        };
         let mut bytes = Vec::new();
-        let got =
-            client.download(target, Limits::TARBALL, &mut bytes).await.map_err(|error| failed(&error))?;
+        let got = client
+            .download(file.url, Limits::TARBALL, &mut bytes)
+            .await
+            .map_err(|error| index_failed(&index, &error))?;
         if got.sha256 == artifact.sha256 {
             return Ok(bytes);
         }
@@ -312,6 +308,51 @@ impl Registry<'_> {
             "do not use that index until it is explained; `pip config list` shows which it is",
         ))
     }
+}
+
+/// A file that a Python package index lists.
+struct Listed {
+    name: String,
+    url: OperatorUrl,
+}
+
+/// The files an index has of a project. Source: the simple repository API, PEP 503 and PEP 691.
+async fn listed(client: &Client, index: &OperatorUrl, project: &str) -> Result<Vec<Listed>, Failure> {
+    #[derive(serde::Deserialize)]
+    struct Project {
+        files: Vec<File>,
+    }
+    #[derive(serde::Deserialize)]
+    struct File {
+        filename: String,
+        url: String,
+    }
+    // a project's page ends in a slash; without it the index answers with a redirect
+    let page = index.child(project).child("");
+    let answer = client
+        .get(page.clone(), "application/vnd.pypi.simple.v1+json", Limits::DOCUMENT)
+        .await
+        .map_err(|error| index_failed(index, &error))?;
+    let project: Project = serde_json::from_slice(&answer).map_err(|error| index_failed(index, &error))?;
+    let files = project.files.into_iter().map(|file| {
+        let url = page.file(&file.url).map_err(|error| index_failed(index, &error))?;
+        Ok(Listed { name: file.filename, url })
+    });
+    files.collect()
+}
+
+fn index(text: Option<&str>) -> Result<OperatorUrl, Failure> {
+    let text = text.ok_or_else(|| unfollowed("no package index to fetch from"))?;
+    OperatorUrl::chosen_by_operator(text).map_err(|_| unfollowed("a package index"))
+}
+
+fn index_failed(index: &OperatorUrl, why: &dyn std::fmt::Display) -> Failure {
+    Failure::new(
+        Code::RegistryFailed,
+        format!("{index} could not be asked"),
+        why,
+        "check the network, and with `pip config list` that this is the package index you mean",
+    )
 }
 
 fn unfollowed(what: &str) -> Failure {
