@@ -101,7 +101,7 @@ impl Egress {
         self
     }
 
-    /// The operator's registries and nothing else, for a resolve or install cage.
+    /// The operator's npm registries and nothing else, for a resolve or install cage.
     ///
     /// # Errors
     /// One of them is set by an address instead of a name.

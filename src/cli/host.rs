@@ -19,10 +19,14 @@ use crate::cage::server::Surroundings;
 use crate::cage::stamp::Stamp;
 use crate::failure::{Code, Failure};
 use crate::install::npm::Npm;
+use crate::install::pypi::{Places, Pypi};
 use crate::install::runtime::{self, Artifact, Larder, NpmArtifact, PypiArtifact, Recipe, Runtime};
-use crate::net::{Client, Limits, OperatorUrl, Resolver};
+use crate::net::{Client, Limits, Resolver, Target};
 use crate::pin::Store;
-use crate::source::{NpmConfig, Registries, SourceError, Surroundings as NpmSurroundings, npm};
+use crate::source::{
+    self, NpmConfig, PipConfig, PipSurroundings, Registries, SourceError, Surroundings as NpmSurroundings,
+    npm,
+};
 use crate::state::{Config, Home, Launch};
 
 /// Where Linux distributions keep the certificates they trust, as one PEM file.
@@ -160,6 +164,60 @@ impl Host {
         Ok(Npm::new(self.engine().await?, runtime, registries, self.resolver(), roots()?, self.stamp()?))
     }
 
+    /// uv, in cages of this runtime. The index is asked for one of these projects, to learn where it keeps files.
+    pub async fn pypi(&self, runtime: Runtime, projects: &[&str]) -> Result<Pypi, Failure> {
+        let index = self.index(runtime.registry())?;
+        let mut files = Vec::new();
+        for project in projects {
+            match self.listed(&index, project).await {
+                Ok(found) => files.extend(found.into_iter().map(|file| file.url)),
+                // a project of this disk need not be in the index
+                Err(_) if projects.len() > 1 => continue,
+                Err(error) => return Err(error),
+            }
+            if !files.is_empty() {
+                break;
+            }
+        }
+        let places = Places { index, files };
+        Ok(Pypi::new(self.engine().await?, runtime, places, self.resolver(), roots()?, self.stamp()?))
+    }
+
+    /// The index of Python packages: the user's own, else the one that the client of a runtime image has built in.
+    fn index(&self, built_in: Option<&str>) -> Result<source::Registry, Failure> {
+        let chosen = self.config.pypi_index().map(ToString::to_string);
+        let index = PipConfig::read(&PipSurroundings::of_process(chosen))?.index(built_in)?;
+        Ok(index.registry().clone())
+    }
+
+    /// The files an index has of a project. Source: the simple repository API, PEP 503 and PEP 691.
+    async fn listed(&self, index: &source::Registry, project: &str) -> Result<Vec<Listed>, Failure> {
+        #[derive(serde::Deserialize)]
+        struct Project {
+            files: Vec<File>,
+        }
+        #[derive(serde::Deserialize)]
+        struct File {
+            filename: String,
+            url: String,
+        }
+        // a project's page ends in a slash; without it the index answers with a redirect
+        let page = index.url().child(project).child("");
+        let failed = |why: &dyn std::fmt::Display| index_failed(index, why);
+        let answer = self
+            .client
+            .get(page.clone(), "application/vnd.pypi.simple.v1+json", Limits::DOCUMENT)
+            .await
+            .map_err(|error| failed(&error))?;
+        let project: Project = serde_json::from_slice(&answer).map_err(|error| failed(&error))?;
+        let mut listed = Vec::new();
+        for file in project.files {
+            let url = self.resolver.file_of(&page, &file.url).await.map_err(|error| failed(&error))?;
+            listed.push(Listed { name: file.filename, url });
+        }
+        Ok(listed)
+    }
+
     /// What a server sees of this host.
     pub fn surroundings(&self) -> Result<Surroundings, Failure> {
         Ok(Surroundings { time_zone: time_zone(), language: language(), roots: roots()? })
@@ -265,43 +323,19 @@ impl Registry<'_> {
         Ok(fetched?)
     }
 
-    /// One file of a Python package index. Source: the simple repository API, PEP 503 and PEP 691.
+    /// One file of a Python package index.
     async fn pypi(&self, artifact: &PypiArtifact, built_in: Option<&str>) -> Result<Vec<u8>, Failure> {
-        #[derive(serde::Deserialize)]
-        struct Project {
-            files: Vec<File>,
-        }
-        #[derive(serde::Deserialize)]
-        struct File {
-            filename: String,
-            url: String,
-        }
-        let index = built_in.ok_or_else(|| unfollowed("no package index to fetch from"))?;
-        let failed = |why: &dyn std::fmt::Display| {
-            Failure::new(
-                Code::RegistryFailed,
-                format!("{} {} cannot be fetched", artifact.package, artifact.version),
-                why,
-                "check the network, and with `pip config list` that this is the package index you mean",
-            )
-        };
-        let index = OperatorUrl::chosen_by_operator(index).map_err(|error| failed(&error))?;
-        // a project's page ends in a slash; without it the index answers with a redirect
-        let page = index.child(&artifact.package).child("");
-        let json = "application/vnd.pypi.simple.v1+json";
+        let index = self.host.index(built_in)?;
         let client = &self.host.client;
-        let answer =
-            client.get(page.clone(), json, Limits::DOCUMENT).await.map_err(|error| failed(&error))?;
-        let project: Project = serde_json::from_slice(&answer).map_err(|error| failed(&error))?;
-        let file = project
-            .files
-            .iter()
-            .find(|file| file.filename == artifact.file)
-            .ok_or_else(|| failed(&"the index does not have it"))?;
-        let target = self.host.resolver.file_of(&page, &file.url).await.map_err(|error| failed(&error))?;
+        let files = self.host.listed(&index, &artifact.package).await?;
+        let Some(file) = files.into_iter().find(|file| file.name == artifact.file) else {
+            return Err(index_failed(&index, &format!("it does not have {}", artifact.file)));
+        };
         let mut bytes = Vec::new();
-        let got =
-            client.download(target, Limits::TARBALL, &mut bytes).await.map_err(|error| failed(&error))?;
+        let got = client
+            .download(file.url, Limits::TARBALL, &mut bytes)
+            .await
+            .map_err(|error| index_failed(&index, &error))?;
         if got.sha256 == artifact.sha256 {
             return Ok(bytes);
         }
@@ -312,6 +346,21 @@ impl Registry<'_> {
             "do not use that index until it is explained; `pip config list` shows which it is",
         ))
     }
+}
+
+/// A file that a Python package index lists.
+struct Listed {
+    name: String,
+    url: Target,
+}
+
+fn index_failed(index: &source::Registry, why: &dyn std::fmt::Display) -> Failure {
+    Failure::new(
+        Code::RegistryFailed,
+        format!("{index} could not be asked"),
+        why,
+        "check the network, and with `pip config list` that this is the package index you mean",
+    )
 }
 
 fn unfollowed(what: &str) -> Failure {

@@ -20,6 +20,7 @@ use crate::consent::{self, Card, Consent, Console, Ending, NotConsented, Termina
 use crate::digest::Digest;
 use crate::failure::{Code, Failure};
 use crate::install::Progress;
+use crate::install::runtime::Recipe;
 use crate::pin::{Pin, PinError, Surface};
 use crate::plan::{LocalName, Tree};
 use crate::proxy::Survey;
@@ -181,10 +182,17 @@ async fn install(
     if let Some(image) = start::image(host, pin).await? {
         return Ok((image, false));
     }
-    let runtime = host.runtime(out).await?;
-    let npm = host.npm(runtime).await?;
     let image = match pin.lock().tree() {
-        Tree::Npm(tree) => npm.install(pin, tree, archive, out).await?,
+        Tree::Npm(tree) => {
+            let npm = host.npm(host.runtime(out).await?).await?;
+            npm.install(pin, tree, archive, out).await?
+        }
+        Tree::Pypi(tree) => {
+            let runtime = host.runtime_of(&Recipe::of(pin.plan().runtime())?, out).await?;
+            let names: Vec<&str> = tree.versions().map(|(name, _)| name.as_str()).collect();
+            let pypi = host.pypi(runtime, &names).await?;
+            pypi.install(pin, tree, archive, out).await?
+        }
     };
     let (name, plan, tree) = (pin.name(), pin.plan().digest(), image.tree());
     Audit::of(host.home()).record(&AuditEvent::Install { name, plan, tree })?;

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::runtime::Runtime;
 use super::tool::Tool;
-use super::{InstallError, Progress};
+use super::{GaveUp, InstallError, Manager, Progress, denied};
 use crate::cage::Cage;
 use crate::cage::egress::Egress;
 use crate::cage::engine::{Engine, Labels};
@@ -123,11 +123,12 @@ impl Npm {
             cage.put(RESOLVER_ASKED, 0o644, &self.asked()).await?;
             let ended = self.npm(["node", RESOLVER]).within(WORK).attempt(&cage).await?;
             if !ended.well {
-                return Err(InstallError::Unresolved {
+                return Err(InstallError::Unresolved(GaveUp {
+                    manager: Manager::Npm,
                     package: Shown::new(&format!("{}@{}", wanted.name, wanted.version)),
                     said: ended.said,
-                    denied: names(&egress),
-                });
+                    denied: denied(&egress),
+                }));
             }
             Ok(cage.get(&format!("{WORK}/package-lock.json"), LOCK_LIMIT).await?)
         }
@@ -163,11 +164,12 @@ impl Npm {
                     cage.get(&format!("{SERVER_DIR}/node_modules/.package-lock.json"), LOCK_LIMIT).await?;
                 return compare(tree, &laid);
             }
-            Err(InstallError::NotInstalled {
+            Err(InstallError::NotInstalled(GaveUp {
+                manager: Manager::Npm,
                 package: Shown::new(&pin.plan().release().id()),
                 said: ended.said,
-                denied: names(&egress),
-            })
+                denied: denied(&egress),
+            }))
         }
         .await;
         if let Err(error) = installed {
@@ -247,11 +249,6 @@ fn compare(tree: &NpmTree, laid: &[u8]) -> Result<(), InstallError> {
         None => Ok(()),
         Some(path) => Err(other(path)),
     }
-}
-
-/// The names that were asked for in vain.
-fn names(egress: &Egress) -> Vec<Shown> {
-    egress.denied().into_iter().map(|denied| denied.name).collect()
 }
 
 /// The manifest of the tree: one dependency, exact.

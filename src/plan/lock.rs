@@ -5,8 +5,10 @@
 //! always has the same bytes and digest.
 
 mod npm;
+mod pypi;
 
 pub use npm::{NpmTree, OWN_TARBALL};
+pub use pypi::PypiTree;
 
 use super::refused::PlanRefused;
 use super::release::Released;
@@ -65,6 +67,8 @@ pub struct Lock {
 pub enum Tree {
     /// npm's.
     Npm(NpmTree),
+    /// Python's.
+    Pypi(PypiTree),
 }
 
 impl Lock {
@@ -82,7 +86,10 @@ impl Lock {
                 let (bytes, entries, tree) = npm::read(bytes, package, release.is_local())?;
                 (bytes, entries, Tree::Npm(tree))
             }
-            Package::Pypi(_) => return Err(refuse("it is a Python package's")),
+            Package::Pypi(package) => {
+                let (bytes, entries, tree) = pypi::read(bytes, package)?;
+                (bytes, entries, Tree::Pypi(tree))
+            }
         };
         Ok(Self { digest: Digest::of(&bytes), bytes, entries, tree })
     }

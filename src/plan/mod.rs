@@ -33,7 +33,7 @@ pub use egress_private::{NotAPrivateWay, PrivateWay};
 pub use env::{EnvAsked, EnvName, EnvRefused, EnvValue, refused_names};
 pub use facts::Facts;
 pub use limits::{LimitRefused, Limits, LimitsAsked};
-pub use lock::{Lock, LockEntry, NpmTree, OWN_TARBALL, Tree};
+pub use lock::{Lock, LockEntry, NpmTree, OWN_TARBALL, PypiTree, Tree};
 pub use name::{LocalName, NameRefused};
 pub use refused::PlanRefused;
 pub use release::{Origin, Released};

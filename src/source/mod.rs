@@ -31,8 +31,8 @@ pub use pypi_spec::PypiSpec;
 pub use python::{Extras, NotPython, PypiName, PypiVersion, PythonMinor, Requirement};
 pub use registry::{Found, Registry};
 pub use release::{Bin, Facts, Integrity, NotAnIntegrity, Origin, Release};
-pub use wheel_name::{NotAWheelName, WheelName};
 pub use spec::{NpmSpec, PathSpec, Range, Spec, Tag, Wanted};
+pub use wheel_name::{NotAWheelName, WheelName};
 
 use crate::failure::{Code, Failure};
 use crate::net::NetError;

@@ -16,8 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha512};
 
 use super::name::NpmVersion;
-use super::registry::Registry;
 use super::package::{NpmPackage, Package};
+use super::registry::Registry;
 use crate::text::Shown;
 
 /// The hash npm holds a package's bytes to: SHA-512, written `sha512-` and 88 characters of base64.

@@ -12,6 +12,9 @@ use serde::Deserialize;
 
 use crate::cage::engine::{ImageRecord, Labels, label};
 use crate::digest::Digest;
+use crate::install::InstallError;
+use crate::plan;
+use crate::text::Shown;
 
 /// How to make one runtime image.
 #[derive(Debug, Clone, Deserialize)]
@@ -171,6 +174,18 @@ impl Recipe {
         Self::all().into_iter().find(|recipe| recipe.name == name)
     }
 
+    /// The recipe that makes a plan's runtime.
+    ///
+    /// # Errors
+    /// This version has none for it: [`InstallError::NoBase`].
+    pub fn of(runtime: &plan::Runtime) -> Result<Self, InstallError> {
+        let (name, version) = (runtime.name(), runtime.version());
+        let found = Self::all().into_iter().find(|recipe| recipe.runtime == name && recipe.has(version));
+        found.ok_or_else(|| InstallError::NoBase {
+            why: Shown::new(&format!("this version has no recipe for {name} {version}")),
+        })
+    }
+
     /// What `pinfold images build` takes: `node`, `python3.13`.
     pub fn name(&self) -> &str {
         &self.name
@@ -255,6 +270,14 @@ mod tests {
         for recipe in Recipe::all() {
             assert!(!format!("{recipe:?}").contains("://"), "{}", recipe.name);
         }
+    }
+
+    #[test]
+    fn a_plans_runtime_has_its_recipe() {
+        let of = |name, version| Recipe::of(&plan::Runtime::new(name, version, "any").unwrap());
+        assert_eq!(of("python", "3.11.2").unwrap().name(), "python3.11");
+        assert_eq!(of("node", "22.23.3").unwrap().name(), "node");
+        assert!(of("python", "3.12.1").is_err() && of("node", "20.0.0").is_err());
     }
 
     #[test]

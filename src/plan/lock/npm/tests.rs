@@ -23,7 +23,7 @@ fn local() -> Released {
 }
 
 fn npm(lock: &Lock) -> &NpmTree {
-    let Tree::Npm(tree) = lock.tree();
+    let Tree::Npm(tree) = lock.tree() else { panic!("another ecosystem's tree") };
     tree
 }
 

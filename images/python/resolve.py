@@ -1,0 +1,191 @@
+"""Which packages, to the byte, would uv install here, and which programs does the wanted one have?
+
+uv makes the tree, out of metadata alone: nothing is built, no archive is unpacked. The programs of a package are in
+its wheel and nowhere else, so its table of contents, its entry points and its metadata are read out of the middle of
+the archive, where the index lets them be; the archive itself is not downloaded. Where it does not, that is said, and
+the programs are not known before the package is installed.
+
+Reads `resolve.json` beside itself: {"name", "extras", "version", "with": [requirement…], "wheel": path or null}.
+Writes `resolved.json` there: {"lock", "programs": null or {"scripts", "modules"}, "summary", "unread": why or null}.
+
+Sources: PEP 427 (wheels), PEP 503 and 691 (indexes), PEP 751 (`pylock.toml`), the entry points specification.
+"""
+
+import configparser
+import email.parser
+import http.client
+import io
+import json
+import os
+import re
+import ssl
+import subprocess
+import sys
+import tomllib
+import urllib.parse
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# bytes of a wheel's table of contents, entry points and metadata together
+MOST_READ = 8 * 1024 * 1024
+# bytes of one of the two files
+MOST_FILE = 1024 * 1024
+REDIRECTS = 5
+TIMEOUT = 60
+
+
+def compile(requirements, *options):
+    """Runs uv's resolver and gives what it prints, or ends as it ends."""
+    path = os.path.join(HERE, "requirements.in")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(requirements) + "\n")
+    argv = ["uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"]
+    argv += ["--python", sys.executable, *options, path]
+    ended = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    if ended.returncode != 0:
+        sys.exit(ended.returncode)
+    return ended.stdout
+
+
+class Unread(Exception):
+    """The inside of the wheel could not be read."""
+
+
+class Ranged(io.RawIOBase):
+    """A file of the index, read in pieces and never whole."""
+
+    def __init__(self, url):
+        self.url, self.at, self.size, self.read_bytes, self.connection = url, 0, None, 0, None
+        # the end-of-archive record without a comment, and with it the size
+        self.tail = self.ask("bytes=-22")
+        if self.size is None or self.size <= len(self.tail):
+            raise Unread("the index does not say how long the file is")
+
+    def ask(self, span):
+        for _ in range(REDIRECTS + 1):
+            url = urllib.parse.urlsplit(self.url)
+            if self.connection is None:
+                if url.scheme == "https":
+                    context = ssl.create_default_context()
+                    self.connection = http.client.HTTPSConnection(url.netloc, timeout=TIMEOUT, context=context)
+                elif url.scheme == "http":
+                    self.connection = http.client.HTTPConnection(url.netloc, timeout=TIMEOUT)
+                else:
+                    raise Unread("the file has no http address")
+            target = urllib.parse.urlunsplit(("", "", url.path, url.query, ""))
+            # as it is stored: a compressed answer would have other places in it
+            self.connection.request("GET", target, headers={"Range": span, "Accept-Encoding": "identity"})
+            answer = self.connection.getresponse()
+            if answer.status in (301, 302, 303, 307, 308):
+                self.url = urllib.parse.urljoin(self.url, answer.headers.get("Location", ""))
+                self.connection.close()
+                self.connection = None
+                continue
+            break
+        whole = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", answer.headers.get("Content-Range", ""))
+        if answer.status != 206 or whole is None:
+            # not read: what comes now would be the archive
+            self.connection.close()
+            raise Unread("the index serves whole files only" if answer.status == 200 else f"status {answer.status}")
+        first, last, self.size = map(int, whole.groups())
+        length = last - first + 1
+        self.read_bytes += length
+        if self.read_bytes > MOST_READ:
+            raise Unread("the wheel's table of contents is too long")
+        data = answer.read(length)
+        if len(data) != length:
+            raise Unread("the answer was cut short")
+        return data
+
+    def seekable(self):
+        return True
+
+    def readable(self):
+        return True
+
+    def tell(self):
+        return self.at
+
+    def seek(self, offset, whence=io.SEEK_SET):
+        self.at = {io.SEEK_SET: 0, io.SEEK_CUR: self.at, io.SEEK_END: self.size}[whence] + offset
+        return self.at
+
+    def read(self, size=-1):
+        end = self.size if size is None or size < 0 else min(self.size, self.at + size)
+        if end <= self.at:
+            return b""
+        if self.at >= self.size - len(self.tail):
+            data = self.tail[self.at - self.size :][: end - self.at]
+        elif end == self.size:
+            # a search from the end for where the table might be: in a small wheel that is all of it
+            raise Unread("the wheel has its table of contents in no usual place")
+        else:
+            data = self.ask(f"bytes={self.at}-{end - 1}")
+        self.at = end
+        return data
+
+
+def small(archive, name):
+    info = archive.getinfo(name)
+    if info.file_size > MOST_FILE or info.compress_size > MOST_FILE:
+        raise Unread(f"{name} is too long")
+    return archive.read(info).decode("utf-8")
+
+
+def scripts_of(entry_points):
+    """The names under `console_scripts` and `gui_scripts`."""
+    parser = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
+    parser.optionxform = str
+    parser.read_string(entry_points)
+    return [name for group in ("console_scripts", "gui_scripts") if parser.has_section(group) for name in parser.options(group)]
+
+
+def look_inside(file):
+    """The programs of a wheel, and its summary."""
+    with zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+        infos = [name for name in names if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
+        if len(infos) != 1:
+            raise Unread("the wheel has no metadata, or more than one")
+        info = infos[0].removesuffix("METADATA")
+        scripts = set(scripts_of(small(archive, info + "entry_points.txt")) if info + "entry_points.txt" in names else ())
+        # what is no entry point but a file to be put among the programs
+        scripts |= {match[1] for name in names if (match := re.fullmatch(r"[^/]+\.data/scripts/([^/]+)", name))}
+        # what `python -m` takes
+        mains = {name.removesuffix("/__main__.py") for name in names if name.endswith("/__main__.py")}
+        singles = {name.removesuffix(".py") for name in names if re.fullmatch(r"\w+\.py", name)}
+        modules = {name.replace("/", ".") for name in mains | singles if re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", name)}
+        summary = email.parser.HeaderParser().parsestr(small(archive, infos[0])).get("Summary")
+    return {"scripts": sorted(scripts), "modules": sorted(modules)}, summary
+
+
+def address_of_wheel(exact):
+    """Where the index has the wheel of this version that fits this Python."""
+    pylock = tomllib.loads(compile([exact], "--no-deps", "--format", "pylock.toml"))
+    wheels = [wheel for package in pylock["packages"] for wheel in package.get("wheels", ())]
+    if not wheels:
+        raise Unread("the index has no wheel for this Python")
+    return wheels[0]["url"]
+
+
+def main():
+    with open(os.path.join(HERE, "resolve.json"), encoding="utf-8") as file:
+        asked = json.load(file)
+    name, version, wheel = asked["name"], asked["version"], asked["wheel"]
+    placed = f"{name} @ file://{wheel}" if wheel else None
+    own = f"{name}{asked['extras']}"
+    wanted = f"{own} @ file://{wheel}" if wheel else f"{own}=={version}"
+    lock = compile([wanted, *asked["with"]], "--generate-hashes")
+    if placed:
+        # a lock has no place in it: whoever installs from it has the file, and its hash stands here
+        lock = "\n".join(f"{name}=={version}" + line.removeprefix(placed) if line.startswith(placed) else line for line in lock.split("\n"))
+    programs = summary = unread = None
+    try:
+        programs, summary = look_inside(wheel if wheel else Ranged(address_of_wheel(f"{name}=={version}")))
+    except (Unread, OSError, http.client.HTTPException, zipfile.BadZipFile, ValueError, KeyError, configparser.Error, RuntimeError, NotImplementedError) as error:
+        unread = str(error) or type(error).__name__
+    with open(os.path.join(HERE, "resolved.json"), "w", encoding="utf-8") as file:
+        json.dump({"lock": lock, "programs": programs, "summary": summary, "unread": unread}, file)
+
+
+main()
