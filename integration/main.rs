@@ -32,6 +32,7 @@ mod registry;
 mod screen;
 mod secrets;
 mod servers;
+mod trust;
 
 use std::process::ExitCode;
 
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         pins::tests(),
         errors::tests(),
         registry::tests(),
+        trust::tests(),
         clients::tests(),
     ];
     let tests: Vec<_> = tests.into_iter().flatten().collect();

@@ -20,6 +20,7 @@ pub(crate) mod layer;
 pub mod link;
 pub mod profile;
 pub mod reaper;
+pub mod roots;
 pub mod seccomp;
 pub mod server;
 pub mod stamp;

@@ -14,14 +14,11 @@ use super::engine::{Engine, Labels, label};
 use super::image::Image;
 use super::link::{Ending, Program, Running, Value};
 use super::profile::{HOME, PATH, Profile};
-use super::{Cage, CageError};
+use super::{Cage, CageError, roots};
 use crate::net::Resolver;
 use crate::pin::Pin;
 use crate::plan::SERVER_DIR;
 use crate::secret::Given;
-
-/// Where a cage with a way out finds the certificates this host trusts.
-const ROOTS: &str = "/tmp/pinfold/roots.pem";
 
 /// A running server.
 pub struct Server {
@@ -40,7 +37,7 @@ pub struct Surroundings {
     pub time_zone: Option<String>,
     /// The language and encoding.
     pub language: Option<String>,
-    /// The certificates this host trusts, as PEM.
+    /// The certificates this host trusts, as PEM. Of use only where the plan has a way out.
     pub roots: Option<Vec<u8>>,
 }
 
@@ -93,11 +90,9 @@ async fn launch(cage: &Cage, pin: &Pin, given: Given, around: &Surroundings) -> 
         env.push(("TZ".into(), zone.as_str().into()));
     }
     // only a server that speaks to somebody needs to know whom to trust
-    if let (true, Some(roots)) = (plan.has_way_out(), &around.roots) {
-        cage.put(ROOTS, 0o444, roots).await?;
-        for name in ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"] {
-            env.push((name.into(), ROOTS.into()));
-        }
+    if let (true, Some(pem)) = (plan.has_way_out(), &around.roots) {
+        roots::put(cage, pem).await?;
+        env.extend(roots::variables().map(|(name, path)| (name.to_owned(), path.into())));
     }
     let settings = plan.env().iter().map(|(name, value)| (name.as_str().to_owned(), value.as_str().into()));
     env.extend(settings);

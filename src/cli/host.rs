@@ -3,7 +3,6 @@
 //! The state directory, the engine, the runtime image, the registries: each looked up when a command first asks,
 //! so that `--help` works on a broken machine and `pins list` needs no engine.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -11,6 +10,8 @@ use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 
 use super::out::Out;
+use super::place;
+use super::trust::Trust;
 use crate::cage::docker::Docker;
 use crate::cage::engine::{Engine, Labels, label};
 use crate::cage::image::Image;
@@ -23,15 +24,13 @@ use crate::install::pypi::{Places, Pypi};
 use crate::install::runtime::{self, Artifact, Larder, NpmArtifact, PypiArtifact, Recipe, Runtime};
 use crate::net::{Client, Limits, Resolver, Target};
 use crate::pin::Store;
+use crate::plan::Plan;
 use crate::source::{
     self, NpmConfig, PipConfig, PipSurroundings, Registries, SourceError, Surroundings as NpmSurroundings,
     npm,
 };
 use crate::state::{Config, Home, Launch};
-
-/// Where Linux distributions keep the certificates they trust, as one PEM file.
-const SYSTEM_ROOTS: [&str; 3] =
-    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
+use crate::text::Shown;
 
 /// This machine, as far as a command needs it.
 pub struct Host {
@@ -49,7 +48,11 @@ impl Host {
         let home = Home::open()?;
         let config = Config::load(&home)?;
         let resolver = Resolver::system();
-        let client = Client::new(resolver.clone());
+        let trust = Trust::new(config.extra_ca());
+        let client = Client::finding(resolver.clone(), move || match trust.read() {
+            Ok(roots) => Ok(roots.added().to_vec()),
+            Err(failure) => Err(Shown::new(&failure.to_string())),
+        });
         Ok(Self { home, config, resolver, client, launch: OnceCell::new(), engine: OnceCell::new() })
     }
 
@@ -161,7 +164,7 @@ impl Host {
     /// npm, in cages of this runtime.
     pub async fn npm(&self, runtime: Runtime) -> Result<Npm, Failure> {
         let registries = self.registries(&runtime)?;
-        Ok(Npm::new(self.engine().await?, runtime, registries, self.resolver(), roots()?, self.stamp()?))
+        Ok(Npm::new(self.engine().await?, runtime, registries, self.resolver(), self.roots()?, self.stamp()?))
     }
 
     /// uv, in cages of this runtime. The index is asked for one of these projects, to learn where it keeps files.
@@ -180,7 +183,7 @@ impl Host {
             }
         }
         let places = Places { index, files };
-        Ok(Pypi::new(self.engine().await?, runtime, places, self.resolver(), roots()?, self.stamp()?))
+        Ok(Pypi::new(self.engine().await?, runtime, places, self.resolver(), self.roots()?, self.stamp()?))
     }
 
     /// The index of Python packages: the user's own, else the one that the client of a runtime image has built in.
@@ -218,64 +221,18 @@ impl Host {
         Ok(listed)
     }
 
-    /// What a server sees of this host.
-    pub fn surroundings(&self) -> Result<Surroundings, Failure> {
-        Ok(Surroundings { time_zone: time_zone(), language: language(), roots: roots()? })
+    /// The certificates this host trusts, as one PEM file; none where it has none.
+    pub fn roots(&self) -> Result<Option<Vec<u8>>, Failure> {
+        let roots = Trust::new(self.config.extra_ca()).read()?;
+        Ok((!roots.is_empty()).then(|| roots.pem()))
     }
-}
 
-/// Longest file of certificates read, in bytes.
-const ROOTS_LIMIT: u64 = 16 * 1024 * 1024;
-
-/// The certificates this host trusts: what Node or OpenSSL are told of, else the system's.
-fn roots() -> Result<Option<Vec<u8>>, Failure> {
-    let mut roots = Vec::new();
-    let set = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty());
-    if set("SSL_CERT_FILE").is_none() {
-        roots.extend(SYSTEM_ROOTS.iter().find_map(|path| std::fs::read(path).ok()).unwrap_or_default());
+    /// What a server of this plan sees of this host.
+    pub fn surroundings(&self, plan: &Plan) -> Result<Surroundings, Failure> {
+        // read for a server that may speak to somebody, and for no other
+        let roots = if plan.has_way_out() { self.roots()? } else { None };
+        Ok(Surroundings { time_zone: place::time_zone(), language: place::language(), roots })
     }
-    // the one stands in for the system's, the other comes on top of it
-    for name in ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] {
-        let Some(path) = set(name) else { continue };
-        let unreadable = |error: std::io::Error| {
-            Failure::new(
-                Code::Usage,
-                format!("{name} cannot be followed"),
-                format!("{}: {error}", Path::new(&path).display()),
-                format!("correct or unset {name}"),
-            )
-        };
-        let mut more = Vec::new();
-        let file = std::fs::File::open(&path).map_err(unreadable)?;
-        std::io::Read::read_to_end(&mut std::io::Read::take(file, ROOTS_LIMIT), &mut more)
-            .map_err(unreadable)?;
-        if more != roots {
-            roots.extend(more);
-        }
-    }
-    Ok((!roots.is_empty()).then_some(roots))
-}
-
-/// The time zone by name. Source: the forms of `/etc/localtime` and TZ in tzset(3).
-fn time_zone() -> Option<String> {
-    let plain = |zone: &String| {
-        !zone.is_empty()
-            && zone.len() <= 64
-            && zone.bytes().all(|b| b.is_ascii_alphanumeric() || b"_+-/,.:".contains(&b))
-    };
-    if let Ok(zone) = std::env::var("TZ") {
-        return Some(zone.trim_start_matches(':').to_owned()).filter(plain);
-    }
-    let link = std::fs::read_link("/etc/localtime").ok()?;
-    let (_, zone) = link.to_str()?.split_once("zoneinfo/")?;
-    Some(zone.to_owned()).filter(plain)
-}
-
-/// The user's language, where it is a plain locale name.
-fn language() -> Option<String> {
-    let value = std::env::var("LC_ALL").or_else(|_| std::env::var("LANG")).ok()?;
-    let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-@".contains(&b));
-    (plain && !value.is_empty() && value.len() <= 32).then_some(value)
 }
 
 /// The package index that npm on this host has built in; asked outside any project, without the user's settings.

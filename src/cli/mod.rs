@@ -15,6 +15,7 @@ mod mount;
 mod out;
 mod packing;
 mod pins;
+mod place;
 mod prepare;
 mod run;
 mod screen;
@@ -23,6 +24,7 @@ mod start;
 mod stdio;
 mod tools;
 mod trial;
+mod trust;
 mod unmount;
 
 use std::process::ExitCode;

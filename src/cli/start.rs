@@ -87,7 +87,7 @@ pub async fn start(
             AuditEvent::Launch { name: pin.name(), plan: pin.plan().digest(), launch: launch.id(), command };
         Audit::of(host.home()).record(&event)?;
     }
-    let around = host.surroundings()?;
+    let around = host.surroundings(pin.plan())?;
     let started = server::start(engine, image, pin, given, &around, host.resolver()).await?;
     let Server { cage, running, egress } = started;
     let words = LastWords::default();

@@ -22,6 +22,7 @@ use crate::cage::egress::Egress;
 use crate::cage::engine::{Engine, Labels};
 use crate::cage::image::Image;
 use crate::cage::profile::Profile;
+use crate::cage::roots;
 use crate::cage::stamp::Stamp;
 use crate::net::Resolver;
 use crate::pin::Pin;
@@ -31,8 +32,6 @@ use crate::text::Shown;
 
 /// Where npm reads what we write for it.
 const CONFIG: &str = "/tmp/pinfold/npmrc";
-/// Where it and Node read the certificates this host trusts.
-const ROOTS: &str = "/tmp/pinfold/roots.pem";
 /// Runs npm's resolver without unpacking anything; what it is asked lies beside it.
 const RESOLVER: &str = "/tmp/pinfold/resolve.js";
 const RESOLVER_SOURCE: &str = include_str!("../../images/node/resolve.js");
@@ -191,8 +190,8 @@ impl Npm {
         .await?;
         let prepared = async {
             cage.put(CONFIG, 0o644, self.configuration().as_bytes()).await?;
-            if let Some(roots) = &self.roots {
-                cage.put(ROOTS, 0o644, roots).await?;
+            if let Some(pem) = &self.roots {
+                roots::put(&cage, pem).await?;
             }
             Ok(())
         }
@@ -229,7 +228,7 @@ impl Npm {
     fn npm<const N: usize>(&self, argv: [&str; N]) -> Tool {
         let mut env = vec![("NPM_CONFIG_USERCONFIG", CONFIG.to_owned())];
         if self.roots.is_some() {
-            env.push(("NODE_EXTRA_CA_CERTS", ROOTS.to_owned()));
+            env.extend(roots::variables().map(|(name, path)| (name, path.to_owned())));
         }
         Tool::new(argv).with(&env)
     }

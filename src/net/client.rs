@@ -50,10 +50,13 @@ impl Limits {
     pub const TARBALL: Limits = Limits { bytes: 256 << 20, time: Duration::from_secs(300), redirects: 5 };
 }
 
+/// Finds the certificates that the operator trusts besides the system's, or says why it cannot.
+type ExtraRoots = Box<dyn Fn() -> Result<Vec<CertificateDer<'static>>, Shown> + Send + Sync>;
+
 /// The one HTTP client. Set up at the first question, since reading the certificate store takes milliseconds.
 pub struct Client {
     resolver: Resolver,
-    extra_roots: Vec<CertificateDer<'static>>,
+    extra_roots: ExtraRoots,
     tls: OnceLock<Result<rustls::ClientConfig, NetError>>,
     operator: OnceLock<Result<reqwest::Client, NetError>>,
     third_party: OnceLock<Result<reqwest::Client, NetError>>,
@@ -67,8 +70,16 @@ impl Client {
 
     /// A client that trusts these roots of the operator's besides the system's.
     pub fn trusting(resolver: Resolver, extra_roots: Vec<CertificateDer<'static>>) -> Self {
+        Self::finding(resolver, move || Ok(extra_roots.clone()))
+    }
+
+    /// As [`Client::trusting`], for roots that are read when the first question is asked. If they cannot be, none is.
+    pub fn finding(
+        resolver: Resolver,
+        extra_roots: impl Fn() -> Result<Vec<CertificateDer<'static>>, Shown> + Send + Sync + 'static,
+    ) -> Self {
         let (tls, operator, third_party) = Default::default();
-        Self { resolver, extra_roots, tls, operator, third_party }
+        Self { resolver, extra_roots: Box::new(extra_roots), tls, operator, third_party }
     }
 
     /// Asks for a document and keeps it in memory.
@@ -170,7 +181,8 @@ impl Client {
     }
 
     fn build(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::Client, NetError> {
-        let tls = self.tls.get_or_init(|| tls(&self.extra_roots)).clone()?;
+        let made = || (self.extra_roots)().map_err(NetError::Tls).and_then(|roots| tls(&roots));
+        let tls = self.tls.get_or_init(made).clone()?;
         builder
             .tls_backend_preconfigured(tls)
             .no_proxy()

@@ -10,6 +10,7 @@ pub mod address;
 pub mod client;
 pub mod names;
 pub mod resolver;
+pub mod roots;
 pub mod target;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -20,6 +21,7 @@ pub use address::RefusedAddress;
 pub use client::{Client, Downloaded, Limits};
 pub use names::{HostName, NotAHostName, RefusedName};
 pub use resolver::{Addresses, Resolver};
+pub use roots::{NoRoots, Roots};
 pub use target::{OperatorHost, OperatorUrl, Target, ThirdPartyUrl, UrlRefused};
 
 use crate::failure::{Code, Failure};

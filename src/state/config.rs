@@ -3,6 +3,8 @@
 //! `config.toml`, small and strict: an unknown key is an error, since a setting that is misspelt and ignored is a
 //! control that its owner believes in.
 
+use std::path::{Path, PathBuf};
+
 use serde::Deserialize;
 
 use super::{Home, StateError, read_private, shown};
@@ -26,6 +28,7 @@ pub enum ConsentBy {
 ///
 /// ```toml
 /// consent = "terminal"        # or "any", the default
+/// extra_ca = "/etc/corp/ca.pem"   # certificates to trust besides the system's, as PEM
 ///
 /// [npm]
 /// registry = "https://registry.example/"
@@ -42,6 +45,7 @@ pub enum ConsentBy {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Config {
     consent: ConsentBy,
+    extra_ca: Option<PathBuf>,
     npm_registry: Option<url::Url>,
     pypi_index: Option<url::Url>,
     limits: LimitsAsked,
@@ -52,6 +56,7 @@ pub struct Config {
 struct ConfigFile {
     #[serde(default)]
     consent: ConsentBy,
+    extra_ca: Option<PathBuf>,
     npm: Option<NpmSection>,
     pypi: Option<PypiSection>,
     #[serde(default)]
@@ -101,12 +106,29 @@ impl Config {
             file.npm.and_then(|npm| npm.registry).map(|text| address("npm.registry", &text)).transpose()?;
         let pypi_index =
             file.pypi.and_then(|pypi| pypi.index).map(|text| address("pypi.index", &text)).transpose()?;
-        Ok(Self { consent: file.consent, npm_registry, pypi_index, limits: file.limits })
+        if file.extra_ca.as_ref().is_some_and(|path| !path.is_absolute()) {
+            return Err(
+                "extra_ca is an absolute path: a relative one is another file in every directory".to_owned()
+            );
+        }
+        Ok(Self {
+            consent: file.consent,
+            extra_ca: file.extra_ca,
+            npm_registry,
+            pypi_index,
+            limits: file.limits,
+        })
     }
 
     /// Which ways of saying yes are open.
     pub fn consent(&self) -> ConsentBy {
         self.consent
+    }
+
+    /// A file of certificates to trust besides the system's. An absolute path; whether it can be read is found out when
+    /// it is needed.
+    pub fn extra_ca(&self) -> Option<&Path> {
+        self.extra_ca.as_deref()
     }
 
     /// The npm registry that wins over what npm itself is set to. Which schemes are spoken is `net`'s to say.
@@ -131,9 +153,10 @@ mod tests {
 
     #[test]
     fn accepts_every_documented_setting() {
-        let text = "consent = \"terminal\"\n[npm]\nregistry = \"https://registry.example/\"\n[pypi]\nindex = \"https://index.example/simple\"\n[limits]\nmemory = \"1g\"\npids = 99\ncpus = 1.5\nnofile = 2048\n";
+        let text = "consent = \"terminal\"\nextra_ca = \"/etc/ca.pem\"\n[npm]\nregistry = \"https://registry.example/\"\n[pypi]\nindex = \"https://index.example/simple\"\n[limits]\nmemory = \"1g\"\npids = 99\ncpus = 1.5\nnofile = 2048\n";
         let config = Config::parse(text).unwrap();
         assert_eq!(config.consent(), ConsentBy::Terminal);
+        assert_eq!(config.extra_ca(), Some(Path::new("/etc/ca.pem")));
         assert_eq!(config.npm_registry().unwrap().as_str(), "https://registry.example/");
         assert_eq!(config.pypi_index().unwrap().as_str(), "https://index.example/simple");
         assert_ne!(config.limits(), &LimitsAsked::default());
@@ -154,6 +177,7 @@ mod tests {
         for (text, said) in [
             ("consnet = \"terminal\"", "consnet"),
             ("consent = \"yes\"", "yes"),
+            ("extra_ca = \"ca.pem\"", "absolute"),
             ("[npm]\nregistri = \"x\"", "line 2"),
             ("[npm]\nregistry = \"registry.example\"", "npm.registry"),
             ("[npm]\nregistry = \"file:///etc\"", "npm.registry"),

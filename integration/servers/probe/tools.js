@@ -203,6 +203,15 @@ exports.tools = [
       outcome(fetch(url, { redirect: "manual", signal: AbortSignal.timeout(10_000) }).then((seen) => seen.status)),
   },
   {
+    name: "place",
+    description: "The time zone and language it lives in; the offset of the first of January, in minutes west",
+    inputSchema: NONE,
+    run: () => {
+      const { timeZone, locale } = Intl.DateTimeFormat().resolvedOptions();
+      return { zone: timeZone, locale, offset: new Date(2026, 0, 1).getTimezoneOffset() };
+    },
+  },
+  {
     name: "connect",
     description: "Opens a TCP connection",
     inputSchema: schema({ host: { type: "string" }, port: { type: "integer" }, say: { type: "string" } }),
