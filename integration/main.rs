@@ -23,6 +23,7 @@ mod consent;
 mod egress;
 mod ends;
 mod errors;
+mod first_seen;
 mod limits;
 mod localhost;
 mod noise;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
         pins::tests(),
         errors::tests(),
         registry::tests(),
+        first_seen::tests(),
         trust::tests(),
         clients::tests(),
     ];

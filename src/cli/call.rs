@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::egress::conclude;
+use super::first_seen;
 use super::host::Host;
 use super::out::Out;
 use super::start::{self, Live};
@@ -90,6 +91,7 @@ async fn call(
     let (reader, writer) = tokio::io::split(ours);
     let streams = Streams { from_client, to_client, from_server: output, to_server: input };
     let policy = start::policy(pin, PATIENCE);
+    let sightings = policy.sightings.clone();
     let (tell, _told) = mpsc::channel(1);
     let ended = start::end(handle, words.clone());
     let asking = async {
@@ -109,6 +111,10 @@ async fn call(
     // a server that is gone is heard of at its output first, and why a moment later
     if left.is_none() && matches!(asked, Err(PeerError::Ended { .. } | PeerError::Io(_))) {
         left = tokio::time::timeout(LAST_WORDS, session).await.ok().map(|ending| ending.left);
+    }
+    // a part of it would stand for the whole from then on
+    if let Some(seen) = sightings.and_then(|sightings| sightings.seen()).filter(|seen| seen.all) {
+        first_seen::tell(out, pin, first_seen::save(host, pin, first_seen::sighted(&seen)));
     }
     let keeper = Keeper::new(host.home(), pin.plan(), Arc::clone(&egress));
     conclude(out, pin, &keeper, &egress.tally());

@@ -8,6 +8,7 @@ mod call;
 mod completions;
 mod doctor;
 mod egress;
+mod first_seen;
 mod host;
 mod images;
 mod list;

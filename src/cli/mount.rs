@@ -13,7 +13,7 @@ use super::asked::PlanOptions;
 use super::host::Host;
 use super::out::{Out, counted};
 use super::prepare::{Prepared, prepare, prepare_again};
-use super::{egress, start, trial, unmount};
+use super::{egress, first_seen, start, trial, unmount};
 use crate::cage::egress::{History, Tally};
 use crate::cage::image::Image;
 use crate::consent::{self, Card, Consent, Console, Ending, NotConsented, Terminal};
@@ -21,7 +21,7 @@ use crate::digest::Digest;
 use crate::failure::{Code, Failure};
 use crate::install::Progress;
 use crate::install::runtime::Recipe;
-use crate::pin::{Pin, PinError, Surface};
+use crate::pin::{Pin, PinError};
 use crate::plan::{LocalName, Tree};
 use crate::proxy::Survey;
 use crate::screen::Kind;
@@ -221,7 +221,7 @@ async fn try_and_pin(host: &Host, out: &Out, pin: &Pin, image: &Image) -> Result
             if let Some(failure) = useless(&pin, &surveys) {
                 return Err(failure);
             }
-            pin = pin.with_surface(surface(&surveys));
+            pin = pin.with_surface(first_seen::surface(&surveys));
         }
     }
     host.store()?.save(&pin)?;
@@ -262,20 +262,6 @@ fn useless(pin: &Pin, surveys: &[Survey]) -> Option<Failure> {
         "do not use this server; if you think it is honest, report the false alarm",
     );
     Some(failure.with_last_words(hits.collect()))
-}
-
-/// What was seen, for the pin.
-fn surface(surveys: &[Survey]) -> Surface {
-    let mut surface = Surface::new();
-    for survey in surveys {
-        if let Some(instructions) = survey.instructions() {
-            surface = surface.with_instructions(instructions.digest());
-        }
-        for item in survey.items() {
-            surface.add(&format!("{}/{}", word(item.kind()), item.name()), item.digest());
-        }
-    }
-    surface
 }
 
 /// A kind as keys of a surface and verdicts have it.

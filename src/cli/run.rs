@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::egress::conclude;
+use super::first_seen;
 use super::host::Host;
 use super::mount::word;
 use super::out::{self, Out};
@@ -19,7 +20,7 @@ use super::stdio;
 use crate::cage::egress::Keeper;
 use crate::failure::{Code, Failure};
 use crate::pin::Pin;
-use crate::proxy::{self, Event, Left, Streams, opener};
+use crate::proxy::{self, Event, Left, Sightings, Streams, opener};
 use crate::state::{Audit, AuditEvent};
 
 /// How long a server may take to answer its client's opener.
@@ -72,11 +73,24 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
         to_server: input,
     };
     let policy = start::policy(&pin, OPENER);
+    let sightings = policy.sightings.clone();
+    // on a thread of its own: a slow disk is nothing the session should wait for
+    let keep_first_seen = async || {
+        let Some(seen) = sightings.as_ref().and_then(Sightings::seen) else { return };
+        let (host, shown) = (Arc::clone(&host), pin.clone());
+        let save = move || first_seen::save(&host, &shown, first_seen::sighted(&seen));
+        if let Ok(saved) = tokio::task::spawn_blocking(save).await {
+            first_seen::tell(out, &pin, saved);
+        }
+    };
     let ended = start::end(handle, words.clone());
     let session = proxy::session(streams, policy, tell, ended, stdio::input_gone());
     let narrate = async {
         while let Some(event) = told_of.recv().await {
             narrate(out, &host, &pin, &event);
+            if event == Event::Sighted {
+                keep_first_seen().await;
+            }
         }
     };
     let keeper = Keeper::new(host.home(), pin.plan(), Arc::clone(&egress));
@@ -86,6 +100,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
         code = &mut told => Err(code),
         never = keeper.go_on() => match never {},
     };
+    keep_first_seen().await;
     conclude(out, &pin, &keeper, &egress.tally());
     cage.end().await?;
     match outcome {
@@ -151,6 +166,8 @@ fn narrate(out: &Out, host: &Host, pin: &Pin, event: &Event) {
             out.warn(format!("{name}: no answer to the opener in {} s", OPENER.as_secs()))
         }
         Event::Noise(line) => out.warn(format!("{name}: not a message, left out of its output: {line}")),
+        // told when it is kept
+        Event::Sighted => {}
         Event::Dropped(why) => out.warn(format!("{name}: a message was dropped: {why}")),
     }
 }

@@ -20,7 +20,7 @@ use crate::cage::server::{self, Server};
 use crate::failure::{Code, Failure};
 use crate::pin::{LocalFacts, Pin};
 use crate::plan::LocalName;
-use crate::proxy::{Policy, ScreenOnly, ServerEnd};
+use crate::proxy::{Policy, ScreenOnly, ServerEnd, Sightings};
 use crate::secret::Given;
 use crate::state::{Audit, AuditEvent};
 use crate::text::Shown;
@@ -139,6 +139,8 @@ fn no_image(pin: &Pin) -> Failure {
 }
 
 /// What a session with the server of a pin allows, whichever command asks.
+///
+/// A pin that does not say yet what its server shows has it noted down: see [`Policy::sightings`].
 pub fn policy(pin: &Pin, opener_timeout: Duration) -> Policy {
     Policy {
         server: pin.name().to_string(),
@@ -147,6 +149,7 @@ pub fn policy(pin: &Pin, opener_timeout: Duration) -> Policy {
         opener_timeout,
         ending: ENDING,
         gatekeeper: Arc::new(ScreenOnly),
+        sightings: pin.surface().is_none().then(Sightings::new),
     }
 }
 

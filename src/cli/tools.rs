@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::egress;
 use super::host::Host;
 use super::mount::word;
 use super::out::Out;
 use super::start;
 use super::trial::{Look, look};
+use super::{egress, first_seen};
 use crate::cage::egress::{History, Tally};
 use crate::failure::Failure;
 use crate::proxy::{Era, Item, Survey};
@@ -47,6 +47,8 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     let Some(survey) = survey else {
         return Err(failure.unwrap_or_else(|| super::trial::no_era(pin.name())));
     };
+    let surface = first_seen::surface(std::slice::from_ref(&survey));
+    first_seen::tell(out, &pin, first_seen::save(host, &pin, surface));
     if out.is_json() {
         out.document(&document(&survey));
     } else {

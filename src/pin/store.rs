@@ -175,6 +175,30 @@ impl Store {
         Ok(pin)
     }
 
+    /// Keeps what a server was seen to show, if its pin still is the one with that plan and says nothing of it yet. Gives
+    /// the pin as it then is, or nothing where another was quicker.
+    ///
+    /// # Errors
+    /// As [`Store::save_surface`].
+    pub fn save_first_surface(
+        &self,
+        name: &LocalName,
+        plan: Digest,
+        surface: Surface,
+    ) -> Result<Option<Pin>, PinError> {
+        let _held = FileLock::acquire(&self.lock, WAIT)?;
+        let pin = self.read(name)?.ok_or_else(|| self.not_mounted(name))?;
+        if pin.plan().digest() != plan {
+            return Err(PinError::Moved { name: name.clone() });
+        }
+        if pin.surface().is_some() {
+            return Ok(None);
+        }
+        let pin = pin.with_surface(surface);
+        self.write(&pin)?;
+        Ok(Some(pin))
+    }
+
     /// Forgets a pin, readable or not.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use super::lists::{self, List, Page};
 use super::referee::{Moves, Referee, cancelled, listing};
 use super::scan::{Span, resembles, same_to_any_parser};
 use super::session::{Dropped, Event};
+use super::sightings::{By, Sightings};
 use crate::screen::Kind;
 use crate::text::Shown;
 
@@ -185,6 +186,9 @@ impl Referee {
         let Some(code) = error_code(&error) else {
             return self.unusable(id, "its error has no code");
         };
+        if let (Topic::List { list, .. }, true) = (topic, code == METHOD_NOT_FOUND) {
+            self.sighted(|sightings| sightings.absent(list));
+        }
         if error.keys().any(|name| resembles(name, &["code", "message", "data"])) {
             return self.unusable(id, "its error names a member twice");
         }
@@ -242,6 +246,9 @@ impl Referee {
         }
         let Value::Object(mut result) = about else { return Moves::default() };
         result.extend(instructions);
+        if let Some(sightings) = &self.policy.sightings {
+            sightings.opened(&result);
+        }
         Moves::client(message(Some(id), &[("result", &Value::Object(result))]))
     }
 
@@ -259,10 +266,29 @@ impl Referee {
         let round = known.client_page(page);
         if let Err(why) = lists::sieve(list, round, &mut result, &*gate, known, &mut self.events) {
             known.client_page(Page::Other);
+            self.sighted(|sightings| {
+                sightings.broke(list, By::Client);
+                false
+            });
             return self.unusable(id, why);
         }
+        let last = next_cursor(&result).is_none();
         known.client_page_read(next_cursor(&result));
+        self.sighted(|sightings| match page {
+            Page::First | Page::Next => sightings.page(list, By::Client, page == Page::First, &result, last),
+            Page::Other => {
+                sightings.broke(list, By::Client);
+                false
+            }
+        });
         Moves::client(message(Some(id), &[("result", &Value::Object(result))]))
+    }
+
+    /// Notes what was seen, for whoever wants to know; `note` tells whether it was the last there is.
+    fn sighted(&mut self, note: impl FnOnce(&Sightings) -> bool) {
+        if self.policy.sightings.as_ref().is_some_and(note) {
+            self.events.push(Event::Sighted);
+        }
     }
 
     /// A page of a listing of our own.
@@ -272,6 +298,7 @@ impl Referee {
         if error.is_some_and(|error| error_code(&error) == Some(METHOD_NOT_FOUND)) {
             // It has no such list, so nothing on it; what a call makes of that is the server's to say.
             self.ledger.known(list).end(look_up.round);
+            self.sighted(|sightings| sightings.absent(list));
             return done;
         }
         let result = if failed { None } else { read_object(envelope, envelope.result()) };
@@ -279,7 +306,10 @@ impl Referee {
         let sieved = result.and_then(|mut result| {
             lists::sieve(list, look_up.round, &mut result, &*gate, self.ledger.known(list), &mut self.events)
                 .ok()?;
-            Some(next_cursor(&result).map(ToOwned::to_owned))
+            let next = next_cursor(&result).map(ToOwned::to_owned);
+            let first = look_up.cursors.is_empty();
+            self.sighted(|sightings| sightings.page(list, By::Us, first, &result, next.is_none()));
+            Some(next)
         });
         match sieved {
             Some(None) => self.ledger.known(list).end(look_up.round),
@@ -289,6 +319,10 @@ impl Referee {
                 return Moves::server(listing(list, &own, meta.as_ref(), Some(&cursor)));
             }
             _ => {
+                self.sighted(|sightings| {
+                    sightings.broke(list, By::Us);
+                    false
+                });
                 self.events.push(Event::LookUpFailed { list });
                 self.ledger.known(list).failed = true;
             }

@@ -43,7 +43,7 @@ const TWIN: &str = "its name looks like that of an item that is withheld";
 const NAMED_TWICE: &str = "it names a member twice";
 
 /// The lists of a server's surface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum List {
     /// `tools/list`
     Tools,

@@ -25,6 +25,7 @@ mod peer;
 mod referee;
 mod scan;
 mod session;
+mod sightings;
 mod survey;
 mod table;
 
@@ -33,4 +34,5 @@ pub use lists::List;
 pub use peer::{Era, Peer, PeerError};
 pub use scan::DEPTH;
 pub use session::{Counts, Denied, Dropped, Ending, Event, Flaw, Left, Policy, ServerEnd, Streams, session};
+pub use sightings::{Sighted, Sightings};
 pub use survey::{Entry, Item, Surface, Survey};

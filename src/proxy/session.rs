@@ -15,6 +15,7 @@ use super::gate::Gatekeeper;
 use super::lines::Lines;
 use super::lists::List;
 pub use super::scan::Flaw;
+use super::sightings::Sightings;
 use super::table::{Stopped, Table};
 use crate::screen::{Kind, Verdict};
 use crate::text::Shown;
@@ -51,6 +52,8 @@ pub struct Policy {
     pub ending: Duration,
     /// Rules on what the client may see.
     pub gatekeeper: Arc<dyn Gatekeeper>,
+    /// Where to note what the server's lists show, if anybody wants to know.
+    pub sightings: Option<Sightings>,
 }
 
 /// Something a person, the audit log or `pinfold tools` may want to know.
@@ -91,6 +94,8 @@ pub enum Event {
         /// Which list.
         list: List,
     },
+    /// Every list that the server announced has been seen to its end ([`Policy::sightings`]); told once.
+    Sighted,
     /// Our own listing, made to check a call, came to nothing.
     LookUpFailed {
         /// Which list.

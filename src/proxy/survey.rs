@@ -30,8 +30,7 @@ pub struct Item {
 impl Item {
     fn new(kind: Kind, name: String, raw: Value) -> Self {
         let verdict = screened(kind, &raw);
-        // RFC 8785 has no form for a number no double can hold; its own text is as good a name for it.
-        let digest = Digest::of_canonical(&raw).unwrap_or_else(|_| Digest::of(raw.to_string().as_bytes()));
+        let digest = digest_of(&raw);
         Self { kind, name, raw, verdict, digest }
     }
 
@@ -59,6 +58,12 @@ impl Item {
     pub fn digest(&self) -> Digest {
         self.digest
     }
+}
+
+/// What an item is known by: SHA-256 of its canonical JSON (RFC 8785).
+pub(super) fn digest_of(raw: &Value) -> Digest {
+    // RFC 8785 has no form for a number no double can hold; its own text is as good a name for it.
+    Digest::of_canonical(raw).unwrap_or_else(|_| Digest::of(raw.to_string().as_bytes()))
 }
 
 /// A server's whole surface as one client sees it.

@@ -95,6 +95,8 @@ fn a_surface_is_kept_for_the_plan_it_was_seen_of_and_refused_for_another() {
     let saved = store.save_surface(&name(), pin().plan().digest(), surface.clone()).unwrap();
     assert_eq!(store.load(&name()).unwrap(), saved);
     assert_eq!(saved.surface(), Some(&surface));
+    assert_eq!(store.save_first_surface(&name(), pin().plan().digest(), Surface::new()).unwrap(), None);
+    assert_eq!(store.load(&name()).unwrap().surface(), Some(&surface), "a surface that is there stays");
     let moved = store.save_surface(&name(), other_plan().digest(), surface);
     assert!(matches!(moved, Err(PinError::Moved { .. })));
 }
