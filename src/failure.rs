@@ -50,6 +50,8 @@ codes! {
     EnvRefused = "env-refused", 11;
     /// An egress rule, host or address that is not allowed.
     EgressRefused = "egress-refused", 11;
+    /// A folder that no server is given, or not in this way.
+    MountRefused = "mount-refused", 11;
     /// An entry of the dependency tree has no hash to hold it to.
     HashMissing = "hash-missing", 11;
     /// A package in the tree comes from elsewhere than the registry.
@@ -58,6 +60,8 @@ codes! {
     ScreenRefused = "screen-refused", 12;
     /// Bytes differ from those that were pinned.
     HashMismatch = "hash-mismatch", 13;
+    /// A folder is no longer the one that was consented to.
+    MountChanged = "mount-changed", 13;
     /// No container engine answers.
     EngineMissing = "engine-missing", 14;
     /// The engine refused, or stopped answering.

@@ -9,6 +9,7 @@
 
 mod address;
 mod terms;
+mod volumes;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ use tokio_util::io::{ReaderStream, StreamReader};
 
 use super::engine::{
     About, Answer, CageRecord, CageSpec, Complaints, Engine, EngineError, Handle, ImageId, ImageRecord,
-    Labels, Started, label,
+    Labels, Started, VolumeRecord, label,
 };
 use super::gate::Duplex;
 use super::profile::{HOSTNAME, INIT, PATH};
@@ -400,6 +401,22 @@ impl Engine for Docker {
         .boxed()
     }
 
+    fn volume<'a>(&'a self, name: &'a str) -> Answer<'a, Option<VolumeRecord>> {
+        volumes::find(&self.api, name).boxed()
+    }
+
+    fn make_volume<'a>(&'a self, name: &'a str, labels: Labels) -> Answer<'a, VolumeRecord> {
+        volumes::make(&self.api, name, labels).boxed()
+    }
+
+    fn volumes<'a>(&'a self, labels: &'a Labels) -> Answer<'a, Vec<VolumeRecord>> {
+        volumes::all(&self.api, labels).boxed()
+    }
+
+    fn remove_volume<'a>(&'a self, name: &'a str) -> Answer<'a, ()> {
+        volumes::remove(&self.api, name).boxed()
+    }
+
     fn cages<'a>(&'a self, labels: &'a Labels) -> Answer<'a, Vec<CageRecord>> {
         async {
             let options = ListContainersOptionsBuilder::default().all(true).filters(&filters(labels)).build();
@@ -415,6 +432,11 @@ impl Engine for Docker {
         }
         .boxed()
     }
+}
+
+/// The sockets on which an engine may listen here, there or not.
+pub fn sockets() -> Vec<PathBuf> {
+    address::sockets()
 }
 
 /// The name an image is kept under, so that the engine's own pruning of nameless images leaves it alone.

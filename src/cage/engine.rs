@@ -42,7 +42,7 @@ pub type Labels = BTreeMap<String, String>;
 /// The labels Pinfold puts on what it makes. A container or image without [`label::MARK`] is not ours and is
 /// never touched.
 pub mod label {
-    /// On everything: what kind of thing it is (`runtime`, `stage`, `sealed`, `cage`).
+    /// On everything: what kind of thing it is (`runtime`, `stage`, `sealed`, `cage`, `home`).
     pub const MARK: &str = "pinfold";
     /// On cages: the state directory that started it, so that two users' reapers leave each other alone.
     pub const STATE: &str = "pinfold.state";
@@ -60,6 +60,12 @@ pub mod label {
     pub const RECIPE: &str = "pinfold.recipe";
     /// On images: what shows that this state directory made them; see the stamp.
     pub const STAMP: &str = "pinfold.stamp";
+    /// On sealed images made for a user of their own, and on kept homes: whom they are for, `uid:gid`.
+    pub const USER: &str = "pinfold.user";
+    /// On kept homes: the local name of their server.
+    pub const NAME: &str = "pinfold.name";
+    /// On kept homes: the digest of what their server is a version of.
+    pub const SOURCE: &str = "pinfold.source";
     /// On runtime images: the package index its client has built in.
     pub const REGISTRY: &str = "pinfold.registry";
 }
@@ -73,6 +79,17 @@ pub struct ImageRecord {
     pub labels: Labels,
     /// Bytes on disk, shared layers included.
     pub size: u64,
+}
+
+/// A volume that an engine keeps.
+#[derive(Debug, Clone)]
+pub struct VolumeRecord {
+    /// Its name.
+    pub name: String,
+    /// Its labels.
+    pub labels: Labels,
+    /// Whether it is one that the engine keeps by itself, and no other name for something else.
+    pub plain: bool,
 }
 
 /// A cage that an engine knows, running or not.
@@ -204,6 +221,18 @@ pub trait Engine: Send + Sync {
 
     /// Removes an image. Gone already is done.
     fn remove_image<'a>(&'a self, image: &'a ImageId) -> Answer<'a, ()>;
+
+    /// The volume of this name; none if there is none.
+    fn volume<'a>(&'a self, name: &'a str) -> Answer<'a, Option<VolumeRecord>>;
+
+    /// Makes a volume that the engine keeps by itself, empty, with these labels and no others.
+    fn make_volume<'a>(&'a self, name: &'a str, labels: Labels) -> Answer<'a, VolumeRecord>;
+
+    /// The volumes with these labels.
+    fn volumes<'a>(&'a self, labels: &'a Labels) -> Answer<'a, Vec<VolumeRecord>>;
+
+    /// Removes a volume with what is in it. Gone already is done.
+    fn remove_volume<'a>(&'a self, name: &'a str) -> Answer<'a, ()>;
 
     /// Every cage with these labels, started or not.
     fn cages<'a>(&'a self, labels: &'a Labels) -> Answer<'a, Vec<CageRecord>>;

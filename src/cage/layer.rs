@@ -22,13 +22,16 @@ pub(crate) enum Owner {
     Root,
     /// The cage's user's.
     Cage,
+    /// That of a cage that runs as somebody else.
+    User(User),
 }
 
 impl Owner {
-    fn id(self) -> u64 {
+    fn ids(self) -> (u64, u64) {
         match self {
-            Owner::Root => 0,
-            Owner::Cage => u64::from(User::NOBODY.uid()),
+            Owner::Root => (0, 0),
+            Owner::Cage => Owner::User(User::NOBODY).ids(),
+            Owner::User(user) => (user.uid().into(), user.gid().into()),
         }
     }
 }
@@ -171,8 +174,9 @@ fn header(kind: tar::EntryType, mode: u32, owner: Owner, size: u64) -> tar::Head
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(kind);
     header.set_mode(mode);
-    header.set_uid(owner.id());
-    header.set_gid(owner.id());
+    let (uid, gid) = owner.ids();
+    header.set_uid(uid);
+    header.set_gid(gid);
     header.set_size(size);
     // 1985-10-26, as npm gives every packed file: old enough for zip, and the same everywhere
     header.set_mtime(499_162_500);

@@ -20,7 +20,7 @@ use std::time::Duration;
 use pinfold_init::message::{self, MessageError};
 use pinfold_init::mux::{Mode, Mux, Opener, Stream};
 use pinfold_init::protocol::{
-    self, Answer, Asking, Connected, Done, Found, Greeting, MAX_CONNECTIONS, MAX_FROM_INIT, Opening,
+    self, Answer, Asking, Connected, Done, Found, Greeting, MAX_CONNECTIONS, MAX_FROM_INIT, Mounted, Opening,
     Question, Terms,
 };
 use pinfold_init::relay::relay;
@@ -36,7 +36,7 @@ use super::gate::Gate;
 use super::gate::GateRefused;
 use crate::failure::{Code, Failure};
 use crate::text::Shown;
-pub use pinfold_init::protocol::Facts;
+pub use pinfold_init::protocol::{Facts, Mount};
 
 /// How long init may take to greet. Its own part is milliseconds; the rest is the engine starting the cage.
 const GREETING: Duration = Duration::from_secs(30);
@@ -46,6 +46,9 @@ const ASKING: Duration = Duration::from_secs(10);
 
 /// How long init may take to answer a request that is no more than a few system calls.
 const ANSWERING: Duration = Duration::from_secs(30);
+
+/// Most mounts a cage may have; a plan's are fewer by far.
+const MAX_MOUNTS: usize = 2_048;
 
 /// What the port of init's DNS is in a cage.
 const DNS_PORT: u16 = 53;
@@ -335,6 +338,25 @@ impl Link {
             Done::Written if sent == len => Ok(()),
             Done::Written => Err(self.ends.misbehaved("a file taken before it was sent")),
             Done::Failed { why } => Err(failed(&why)),
+        }
+    }
+
+    /// What is mounted in the cage, in the order it was; as init says, so worth something while nothing else has run.
+    ///
+    /// # Errors
+    /// When the link ends, or init says more than a cage can have.
+    pub async fn mounts(&self) -> Result<Vec<Mount>, LinkError> {
+        let mut stream = self.opener.open().await.map_err(|_| self.ends.error())?;
+        message::write(&mut stream, &Opening::Mounts).await.map_err(|_| self.ends.error())?;
+        let mut mounts = Vec::new();
+        loop {
+            match self.ends.answer(&mut stream, ANSWERING).await? {
+                Mounted::Done => return Ok(mounts),
+                Mounted::At(_) if mounts.len() == MAX_MOUNTS => {
+                    return Err(self.ends.misbehaved("more mounts than a cage can have"));
+                }
+                Mounted::At(mount) => mounts.push(mount),
+            }
         }
     }
 

@@ -13,11 +13,14 @@ use std::time::Duration;
 pub mod docker;
 pub mod egress;
 pub mod engine;
+pub mod folder;
 pub mod gate;
 pub mod image;
 pub mod init_binary;
+pub mod keep;
 pub(crate) mod layer;
 pub mod link;
+mod mounts;
 pub mod profile;
 pub mod reaper;
 pub mod roots;
@@ -26,6 +29,7 @@ pub mod server;
 pub mod stamp;
 
 use engine::{CageSpec, Engine, EngineError, Handle, ImageId, Labels};
+use folder::FolderRefused;
 use gate::Gate;
 use link::{Link, LinkError, Program, Running};
 use profile::{HOSTNAME, NAMESERVER, Profile};
@@ -67,6 +71,35 @@ pub enum CageError {
     /// The plan holds an egress rule that this version does not know.
     #[error("the plan cannot be carried out")]
     OtherPlan,
+    /// A folder of the plan is not, or no longer, to be given.
+    #[error(transparent)]
+    Folder(#[from] FolderRefused),
+    /// What is mounted inside is another file than was judged outside.
+    #[error("{path} is not the same inside the cage as outside")]
+    OtherFile {
+        /// The path.
+        path: Shown,
+    },
+    /// The engine shows users under other numbers inside.
+    #[error("{path} belongs to another user inside the cage than outside")]
+    UsersMapped {
+        /// The path.
+        path: Shown,
+    },
+    /// A volume of the name that a server's kept home has is not that.
+    #[error("the volume {volume} in the engine is not the server's kept home")]
+    KeptElsewhere {
+        /// The volume's name.
+        volume: Shown,
+    },
+    /// A server's kept home belongs to another user than it runs as.
+    #[error("what the server keeps belongs to {whose}, and it runs as {user}")]
+    KeptForAnother {
+        /// Whose it is.
+        whose: Shown,
+        /// Whom the server runs as.
+        user: crate::plan::User,
+    },
     /// A temporary file could not be written.
     #[error("a temporary file cannot be written")]
     Disk(#[from] std::io::Error),
@@ -98,6 +131,31 @@ impl From<CageError> for Failure {
                 what,
                 "an egress rule of it is not one this version knows",
                 "mount the server again with this version",
+            ),
+            CageError::Folder(refused) => refused.at_a_start(),
+            CageError::OtherFile { .. } => Failure::new(
+                Code::MountChanged,
+                what,
+                "something else was put there while the cage started, or the engine is not on this machine",
+                "see what is there, and that DOCKER_HOST names an engine on this machine, then try again",
+            ),
+            CageError::UsersMapped { .. } => Failure::new(
+                Code::CageWeaker,
+                what,
+                "the engine maps user numbers (a rootless one, or one with `userns-remap`)",
+                "use an engine that does not, or mount the server without folders",
+            ),
+            CageError::KeptElsewhere { volume } => Failure::new(
+                Code::CageWeaker,
+                what,
+                "somebody else made it, or it stands for a folder of the engine's host",
+                format!("see what it is (`docker volume inspect {volume}`), and remove it"),
+            ),
+            CageError::KeptForAnother { .. } => Failure::new(
+                Code::MountChanged,
+                what,
+                "its folders have another owner than when it first kept something",
+                "give the folders back to that user, or `pinfold unmount` the server, which removes what it kept, and mount it again",
             ),
             CageError::Disk(why) => Failure::new(
                 Code::Other,
@@ -133,9 +191,9 @@ impl Cage {
         let opened = tokio::time::timeout(OPENING, Link::open(stream, gate)).await;
         let why = match opened {
             // compared before the first program: a cage that is weaker than promised runs nothing
-            Ok(Ok(link)) => match compare(&profile, link.facts()) {
+            Ok(Ok(link)) => match held(&profile, &link).await {
                 Ok(()) => return Ok(Cage { engine, handle, link }),
-                Err(error) => CageError::Engine(error),
+                Err(error) => error,
             },
             Ok(Err(why)) => CageError::Closed { why, complaints: complaints.lines() },
             Err(_) => CageError::Closed { why: LinkError::Silent, complaints: complaints.lines() },
@@ -185,6 +243,12 @@ impl Cage {
 }
 
 /// Holds what init sees of its cage against the profile.
+async fn held(profile: &Profile, link: &Link) -> Result<(), CageError> {
+    compare(profile, link.facts())?;
+    mounts::compare(profile, &link.mounts().await?)
+}
+
+/// What the kernel says of the process, and the files that steer it.
 fn compare(profile: &Profile, facts: &link::Facts) -> Result<(), EngineError> {
     let weaker = |row: &str| Err(EngineError::Weaker { row: Shown::new(row) });
     let user = profile.user();

@@ -9,6 +9,9 @@
 
 use serde::Serialize;
 
+use super::folder::{Bind, Folders};
+use super::keep::Kept;
+use super::seccomp::SocketFiles;
 use crate::plan::{Limits, LimitsAsked, User};
 
 /// The stages of a server's life, each in a cage of its own.
@@ -48,12 +51,14 @@ pub struct Row {
 }
 
 /// What an engine must enforce.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     stage: Stage,
     user: User,
     limits: Limits,
     scratch: Vec<Scratch>,
+    binds: Vec<Bind>,
+    kept: Option<Kept>,
 }
 
 /// The home of the cage's user, in every runtime image.
@@ -74,18 +79,35 @@ impl Profile {
     pub fn run(limits: Limits, user: User) -> Self {
         // a quarter and an eighth: a server that fills both still has most of its memory
         let (tmp, home) = (limits.memory() / 4, limits.memory() / 8);
-        Self { stage: Stage::Run, user, scratch: scratch(tmp, home), limits }
+        Self { stage: Stage::Run, user, scratch: scratch(tmp, home), limits, binds: Vec::new(), kept: None }
     }
 
     /// The cage a dependency tree is resolved in: as a run cage, with room for metadata.
     pub fn resolve() -> Self {
         let limits = package_managers();
-        Self { stage: Stage::Resolve, user: User::NOBODY, scratch: scratch(1_024 * MIB, 64 * MIB), limits }
+        Self { stage: Stage::Resolve, ..Self::run(limits, User::NOBODY).with_scratch(1_024 * MIB, 64 * MIB) }
     }
 
     /// The cage a tree is installed in: its root is writable, since it becomes the sealed image.
     pub fn install() -> Self {
         Self { stage: Stage::Install, ..Self::resolve() }
+    }
+
+    fn with_scratch(self, tmp: u64, home: u64) -> Self {
+        Self { scratch: scratch(tmp, home), ..self }
+    }
+
+    /// With folders of this machine. Who they were judged for is who runs.
+    #[must_use]
+    pub fn with_folders(self, folders: &Folders) -> Self {
+        Self { binds: folders.binds().to_vec(), ..self }
+    }
+
+    /// With a home that is kept, in place of one in memory.
+    #[must_use]
+    pub fn with_kept_home(mut self, kept: Kept) -> Self {
+        self.scratch.retain(|scratch| scratch.path != HOME);
+        Self { kept: Some(kept), ..self }
     }
 
     /// Which stage it is for.
@@ -103,7 +125,23 @@ impl Profile {
         &self.limits
     }
 
-    /// The only writable places of a run cage.
+    /// Places of this machine that are in the cage, outer ones first. Nothing under them that is mounted there
+    /// appears, and nothing that is mounted later.
+    pub fn binds(&self) -> &[Bind] {
+        &self.binds
+    }
+
+    /// The home that is kept, if it is.
+    pub fn kept(&self) -> Option<&Kept> {
+        self.kept.as_ref()
+    }
+
+    /// Whether sockets that are files can be opened: not where a folder may hold others'.
+    pub fn socket_files(&self) -> SocketFiles {
+        if self.binds.is_empty() { SocketFiles::Open } else { SocketFiles::Shut }
+    }
+
+    /// The writable places in memory. Besides these a run cage can write to what is mounted so.
     pub fn scratch(&self) -> &[Scratch] {
         &self.scratch
     }
@@ -141,6 +179,11 @@ impl Profile {
                 "writable",
                 scratch.join(", "),
                 "in memory, noexec, counted against the memory limit, gone at the end",
+            ),
+            row(
+                "mounts",
+                "none; folders the plan lists, where they are".into(),
+                "nothing else of this machine is there, and what would run on it later stays read-only",
             ),
             row(
                 "network",

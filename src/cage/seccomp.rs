@@ -195,6 +195,8 @@ pub const SOCKETS: &[Socket] = &[
 
 /// Source: the kernel's `include/linux/socket.h`.
 const AF_UNIX: u64 = 1;
+/// Source: the kernel's `include/linux/net.h`.
+const SOCK_DGRAM: u64 = 2;
 /// `SOCK_TYPE_MASK`: the type without SOCK_NONBLOCK and SOCK_CLOEXEC. Source: `include/linux/net.h`.
 const SOCKET_TYPE: u64 = 0xf;
 /// Every `CLONE_NEW…` flag: a new namespace is a new set of privileges. Source: clone(2).
@@ -207,11 +209,36 @@ const PERSONALITIES: &[u64] = &[0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
 const EPERM: u32 = 1;
 const ENOSYS: u32 = 38;
 
+/// Whether a cage may open sockets that are files.
+///
+/// A socket in a folder of the host's leads to whoever listens there, whatever namespaces the cage has, and a read-only
+/// mount does not keep anybody from connecting (unix(7): it takes the right to write to the socket, which is its own).
+/// So a cage that is given a folder has none: pairs, which pipes to children are made of, and nothing with an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SocketFiles {
+    /// They are the cage's own.
+    Open,
+    /// There may be others' among them.
+    Shut,
+}
+
+impl SocketFiles {
+    /// Whether this socket can be opened.
+    pub fn allow(self, socket: &Socket) -> bool {
+        self == SocketFiles::Open || socket.family != AF_UNIX
+    }
+
+    /// Whether a pair of this socket can be made. A datagram socket of a pair can be pointed at an address afterwards.
+    fn allow_pair(self, socket: &Socket) -> bool {
+        socket.family == AF_UNIX && (self == SocketFiles::Open || socket.kind != SOCK_DGRAM)
+    }
+}
+
 /// The profile in the form that Docker and Podman take.
 ///
 /// Source: the OCI runtime specification, `config-linux.md`, section Seccomp; Docker's `archMap` picks the
 /// architecture.
-pub fn oci() -> Value {
+pub fn oci(files: SocketFiles) -> Value {
     let allow =
         |names: Vec<&str>, args: Value| json!({"names": names, "action": "SCMP_ACT_ALLOW", "args": args});
     let equal = |index: u32, value: u64| json!({"index": index, "value": value, "op": "SCMP_CMP_EQ"});
@@ -227,7 +254,7 @@ pub fn oci() -> Value {
     for personality in PERSONALITIES {
         calls.push(allow(vec!["personality"], json!([equal(0, *personality)])));
     }
-    for socket in SOCKETS {
+    for socket in SOCKETS.iter().filter(|socket| files.allow(socket)) {
         for protocol in socket.protocols {
             let args =
                 json!([equal(0, socket.family), masked(1, SOCKET_TYPE, socket.kind), equal(2, *protocol)]);
@@ -235,7 +262,7 @@ pub fn oci() -> Value {
         }
     }
     // pairs exist for AF_UNIX alone
-    for socket in SOCKETS.iter().filter(|socket| socket.family == AF_UNIX) {
+    for socket in SOCKETS.iter().filter(|socket| files.allow_pair(socket)) {
         calls
             .push(allow(vec!["socketpair"], json!([equal(0, AF_UNIX), masked(1, SOCKET_TYPE, socket.kind)])));
     }
@@ -276,7 +303,7 @@ mod tests {
 
     #[test]
     fn every_socket_is_held_to_its_family_its_type_and_its_protocol() {
-        let profile = oci();
+        let profile = oci(SocketFiles::Open);
         let rows: Vec<&Value> = profile["syscalls"]
             .as_array()
             .unwrap()
@@ -289,6 +316,19 @@ mod tests {
                 row["args"].as_array().unwrap().iter().map(|arg| &arg["index"]).collect();
             assert_eq!(indices, [0, 1, 2], "{row}");
         }
+    }
+
+    #[test]
+    fn with_a_folder_no_socket_has_an_address_in_the_file_system() {
+        let profile = oci(SocketFiles::Shut);
+        let of = |call: &str| -> Vec<&Value> {
+            let rows = profile["syscalls"].as_array().unwrap().iter();
+            rows.filter(|row| row["names"] == json!([call])).collect()
+        };
+        assert!(of("socket").iter().all(|row| row["args"][0]["value"] != AF_UNIX));
+        assert!(!of("socket").is_empty());
+        let kinds: Vec<&Value> = of("socketpair").iter().map(|row| &row["args"][1]["valueTwo"]).collect();
+        assert_eq!(kinds, [1, 5]);
     }
 
     #[test]

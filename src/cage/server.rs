@@ -4,14 +4,16 @@
 //! in no other way. What runs is the plan's command; what it sees is the plan's environment and a few variables
 //! of our own.
 //!
-//! Invariants: the image has the pin's tree digest, or nothing starts; a credential goes over the link and nowhere
+//! Invariants: the image has the pin's tree digest and is for its user, or nothing starts; every folder is judged anew; a credential goes over the link and nowhere
 //! else; a plan without egress gets a gate that opens for nothing.
 
 use std::sync::Arc;
 
 use super::egress::{Egress, EgressRule};
 use super::engine::{Engine, Labels, label};
+use super::folder::{Folders, Grounds};
 use super::image::Image;
+use super::keep::Kept;
 use super::link::{Ending, Program, Running, Value};
 use super::profile::{HOME, PATH, Profile};
 use super::{Cage, CageError, roots};
@@ -19,6 +21,7 @@ use crate::net::Resolver;
 use crate::pin::Pin;
 use crate::plan::SERVER_DIR;
 use crate::secret::Given;
+use crate::state::HomeId;
 
 /// A running server.
 pub struct Server {
@@ -28,10 +31,12 @@ pub struct Server {
     pub running: Running,
     /// What it may reach, and what it tried.
     pub egress: Arc<Egress>,
+    /// The folders it was given.
+    pub folders: Arc<Folders>,
 }
 
-/// What this host adds to a server's environment.
-#[derive(Debug, Clone, Default)]
+/// What a start takes from this host.
+#[derive(Debug, Clone)]
 pub struct Surroundings {
     /// The time zone, by name.
     pub time_zone: Option<String>,
@@ -39,12 +44,18 @@ pub struct Surroundings {
     pub language: Option<String>,
     /// The certificates this host trusts, as PEM. Of use only where the plan has a way out.
     pub roots: Option<Vec<u8>>,
+    /// What folders are judged by.
+    pub grounds: Grounds,
+    /// Whose homes are kept, of plans that keep theirs. None where nothing is to be left behind, as after a trial: the
+    /// server then has an empty home in memory.
+    pub keep: Option<HomeId>,
 }
 
 /// Starts the pinned server in a cage of its sealed image.
 ///
 /// # Errors
-/// [`CageError`]: the engine, the cage or the program's start; a pin whose image is another's.
+/// [`CageError`]: the engine, the cage or the program's start; a folder that is no longer the one that was agreed to;
+/// a pin whose image is another's.
 pub async fn start(
     engine: Arc<dyn Engine>,
     image: &Image,
@@ -54,7 +65,7 @@ pub async fn start(
     resolver: Resolver,
 ) -> Result<Server, CageError> {
     let plan = pin.plan();
-    if image.tree() != plan.tree_digest() {
+    if image.tree() != plan.tree_digest() || image.user() != plan.user() {
         return Err(CageError::OtherImage);
     }
     // a plan's rules were parsed by the same grammar when it was drawn, so none is lost here
@@ -65,12 +76,22 @@ pub async fn start(
         .collect::<Result<_, _>>()
         .map_err(|_| CageError::OtherPlan)?;
     let egress = Arc::new(Egress::rules(resolver, rules).and_private(plan.egress_private()));
-    let profile = Profile::run(*plan.limits(), plan.user());
+    let mut profile = Profile::run(*plan.limits(), plan.user());
+    if plan.persists()
+        && let Some(state) = &around.keep
+    {
+        let kept = Kept::of(state, plan.name(), plan.source(), plan.user());
+        kept.ready(engine.as_ref()).await?;
+        profile = profile.with_kept_home(kept);
+    }
+    // last before the engine is asked: a path can lead elsewhere than when it was agreed to
+    let folders = Folders::judge_again(plan.mounts(), plan.user(), &around.grounds)?;
+    let profile = profile.with_folders(&folders);
     let labels = Labels::from([(label::TREE.into(), plan.tree_digest().to_string())]);
     let gate = Arc::clone(&egress);
     let cage = Cage::open(engine, image.id().clone(), profile, labels, gate).await?;
     match launch(&cage, pin, given, around).await {
-        Ok(running) => Ok(Server { cage, running, egress }),
+        Ok(running) => Ok(Server { cage, running, egress, folders: Arc::new(folders) }),
         Err(error) => {
             // the error that matters is the first
             let _ = cage.end().await;

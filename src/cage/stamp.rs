@@ -18,8 +18,16 @@ use crate::state::SealKey;
 const PURPOSE: &str = "image";
 
 /// The labels a stamp is over. Others come along from the image below, or from the cage.
-const STAMPED: [&str; 7] =
-    [label::MARK, label::RUNTIME, label::VERSION, label::RECIPE, label::REGISTRY, label::TREE, label::INIT];
+const STAMPED: [&str; 8] = [
+    label::MARK,
+    label::RUNTIME,
+    label::VERSION,
+    label::RECIPE,
+    label::REGISTRY,
+    label::TREE,
+    label::INIT,
+    label::USER,
+];
 
 /// Puts stamps on images and recognises them.
 #[derive(Clone)]
@@ -98,7 +106,9 @@ mod tests {
     fn refuses_a_stamp_on_other_labels_of_another_key_or_none() {
         let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let stamped = stamp(&dir).on(labels());
-        for (name, value) in [(label::TREE, "sha256:ab"), (label::INIT, ""), (label::MARK, "runtime")] {
+        for (name, value) in
+            [(label::TREE, "sha256:ab"), (label::INIT, ""), (label::MARK, "runtime"), (label::USER, "0:0")]
+        {
             let mut changed = stamped.clone();
             changed.insert(name.into(), value.into());
             assert!(!stamp(&dir).is_on(&changed), "{name}");

@@ -4,13 +4,14 @@
 //! what an option says may not contradict each other. Everything is read before anything is looked up, so a typing
 //! error costs no wait.
 
+use super::folders::{FolderOptions, FoldersAsked};
 use super::host::Host;
 use super::packing::unreadable;
 use crate::cage::egress::EgressRule;
 use crate::failure::{Code, Failure};
 use crate::plan::{
     Draft, EnvAsked, Facts, Limits, LimitsAsked, LocalName, Lock, Plan, PrivateWay, Program, Released,
-    Runtime, User, WayOut,
+    Runtime, WayOut,
 };
 use crate::source::{Launch, Package, ProgramChoice, PythonMinor, Release, Requirement, Spec};
 use crate::text::Shown;
@@ -44,6 +45,8 @@ pub struct PlanOptions {
     /// name
     #[arg(long = "egress-private", value_name = "HOST:PORT")]
     pub egress_private: Vec<String>,
+    #[command(flatten)]
+    pub folders: FolderOptions,
     /// Memory limit, such as 512m or 2g
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
@@ -74,6 +77,7 @@ pub struct Asked {
     env: Vec<EnvAsked>,
     egress: Vec<WayOut>,
     egress_private: Vec<PrivateWay>,
+    folders: FoldersAsked,
     limits: LimitsAsked,
     arguments: Vec<String>,
     notes: Vec<Shown>,
@@ -158,6 +162,7 @@ impl Asked {
         if let Some(pids) = options.pids {
             limits = limits.pids(pids)?;
         }
+        let folders = FoldersAsked::read(host, &options.folders)?;
         Ok(Self {
             spec,
             program,
@@ -168,6 +173,7 @@ impl Asked {
             env,
             egress,
             egress_private,
+            folders,
             limits,
             arguments: line.arguments.into_iter().chain(options.args.iter().cloned()).collect(),
             notes: line.notes,
@@ -193,6 +199,7 @@ impl Asked {
             deprecated: told.deprecated.clone(),
             dropped_env: dropped.collect(),
             read_as: self.notes.clone(),
+            folders: self.folders.facts(),
         }
     }
 
@@ -255,8 +262,10 @@ impl Asked {
             env: self.env,
             egress: self.egress,
             egress_private: self.egress_private,
+            mounts: self.folders.mounts,
+            persist: self.folders.persist,
             limits,
-            user: User::NOBODY,
+            user: self.folders.user,
         })?)
     }
 }

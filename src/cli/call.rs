@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::egress::conclude;
 use super::first_seen;
+use super::folders::report_changes;
 use super::host::Host;
 use super::out::Out;
 use super::start::{self, Live};
@@ -85,7 +86,7 @@ async fn call(
         }
     };
     let live = start::start_mounted(host, pin, "call", listen).await?;
-    let Live { input, output, handle, words, egress, cage } = live;
+    let Live { input, output, handle, words, egress, folders, cage } = live;
     let (ours, theirs) = tokio::io::duplex(BUFFER);
     let (from_client, to_client) = tokio::io::split(theirs);
     let (reader, writer) = tokio::io::split(ours);
@@ -93,7 +94,7 @@ async fn call(
     let policy = start::policy(pin, PATIENCE);
     let sightings = policy.sightings.clone();
     let (tell, _told) = mpsc::channel(1);
-    let ended = start::end(handle, words.clone());
+    let ended = start::end(handle, words.clone(), Arc::clone(&folders));
     let asking = async {
         let (mut peer, _) = Peer::open(reader, writer, era, era.narrowest(), PATIENCE).await?;
         peer.request("tools/call", json!({"name": tool, "arguments": arguments})).await
@@ -118,6 +119,7 @@ async fn call(
     }
     let keeper = Keeper::new(host.home(), pin.plan(), Arc::clone(&egress));
     conclude(out, pin, &keeper, &egress.tally());
+    report_changes(out, pin, &folders);
     let outcome = match asked {
         Ok(result) => Ok(Called::Result(result)),
         Err(error) if error.is_other_era() => Ok(Called::OtherEra),

@@ -12,8 +12,9 @@ use tokio::sync::OnceCell;
 use super::out::Out;
 use super::place;
 use super::trust::Trust;
-use crate::cage::docker::Docker;
+use crate::cage::docker::{self, Docker};
 use crate::cage::engine::{Engine, Labels, label};
+use crate::cage::folder::Grounds;
 use crate::cage::image::Image;
 use crate::cage::reaper;
 use crate::cage::server::Surroundings;
@@ -231,7 +232,18 @@ impl Host {
     pub fn surroundings(&self, plan: &Plan) -> Result<Surroundings, Failure> {
         // read for a server that may speak to somebody, and for no other
         let roots = if plan.has_way_out() { self.roots()? } else { None };
-        Ok(Surroundings { time_zone: place::time_zone(), language: place::language(), roots })
+        Ok(Surroundings {
+            time_zone: place::time_zone(),
+            language: place::language(),
+            roots,
+            grounds: self.grounds(),
+            keep: Some(self.home.id()?),
+        })
+    }
+
+    /// What folders are judged by here.
+    pub fn grounds(&self) -> Grounds {
+        Grounds::of_this_machine(&self.home, docker::sockets())
     }
 }
 

@@ -9,6 +9,7 @@ mod completions;
 mod doctor;
 mod egress;
 mod first_seen;
+mod folders;
 mod host;
 mod images;
 mod list;

@@ -194,6 +194,8 @@ async fn install(
             pypi.install(pin, tree, archive, out).await?
         }
     };
+    // what is sealed is anybody's; whom this server runs as gets a name and a home on top of it
+    let image = image.for_user_of(host.engine().await?.as_ref(), pin, &host.stamp()?).await?;
     let (name, plan, tree) = (pin.name(), pin.plan().digest(), image.tree());
     Audit::of(host.home()).record(&AuditEvent::Install { name, plan, tree })?;
     Ok((image, true))

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use super::egress::conclude;
 use super::first_seen;
+use super::folders::report_changes;
 use super::host::Host;
 use super::mount::word;
 use super::out::{self, Out};
@@ -64,7 +65,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
         code = &mut told => return Ok(ExitCode::from(code)),
     };
 
-    let Live { input, output, handle, words, egress, cage } = live;
+    let Live { input, output, handle, words, egress, folders, cage } = live;
     let (tell, mut told_of) = mpsc::channel(EVENTS);
     let streams = Streams {
         from_client: stdio::input(),
@@ -83,7 +84,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
             first_seen::tell(out, &pin, saved);
         }
     };
-    let ended = start::end(handle, words.clone());
+    let ended = start::end(handle, words.clone(), Arc::clone(&folders));
     let session = proxy::session(streams, policy, tell, ended, stdio::input_gone());
     let narrate = async {
         while let Some(event) = told_of.recv().await {
@@ -102,6 +103,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
     };
     keep_first_seen().await;
     conclude(out, &pin, &keeper, &egress.tally());
+    report_changes(out, &pin, &folders);
     cage.end().await?;
     match outcome {
         Err(code) => Ok(ExitCode::from(code)),

@@ -14,6 +14,7 @@ use super::host::Host;
 use crate::cage::Cage;
 use crate::cage::egress::Egress;
 use crate::cage::engine::{Engine, ImageId};
+use crate::cage::folder::Folders;
 use crate::cage::image::Image;
 use crate::cage::link::{Exit, Handle, Input, Output};
 use crate::cage::server::{self, Server};
@@ -34,6 +35,9 @@ const LINES_PER_SECOND: u32 = 200;
 /// Longest line of it that is drawn, in bytes.
 const LINE: u64 = 8 * 1024;
 
+/// The command that looks at a server before anybody uses it.
+pub const TRIAL: &str = "trial";
+
 /// A started server, taken apart for whoever talks to it.
 pub struct Live {
     /// What it reads.
@@ -46,6 +50,8 @@ pub struct Live {
     pub words: LastWords,
     /// What it may reach, and what it tried.
     pub egress: Arc<Egress>,
+    /// The folders it was given.
+    pub folders: Arc<Folders>,
     /// The cage, to be ended when they are done.
     pub cage: Cage,
 }
@@ -87,12 +93,24 @@ pub async fn start(
             AuditEvent::Launch { name: pin.name(), plan: pin.plan().digest(), launch: launch.id(), command };
         Audit::of(host.home()).record(&event)?;
     }
-    let around = host.surroundings(pin.plan())?;
+    let mut around = host.surroundings(pin.plan())?;
+    // what a trial writes is nobody's
+    if command == TRIAL {
+        around.keep = None;
+    }
     let started = server::start(engine, image, pin, given, &around, host.resolver()).await?;
-    let Server { cage, running, egress } = started;
+    let Server { cage, running, egress, folders } = started;
     let words = LastWords::default();
     tokio::spawn(hear(running.stderr, words.clone(), listen));
-    Ok(Live { input: running.stdin, output: running.stdout, handle: running.handle, words, egress, cage })
+    Ok(Live {
+        input: running.stdin,
+        output: running.stdout,
+        handle: running.handle,
+        words,
+        egress,
+        folders,
+        cage,
+    })
 }
 
 /// Everything from a pin to a running server, for commands that need it mounted and sealed.
@@ -154,8 +172,15 @@ pub fn policy(pin: &Pin, opener_timeout: Duration) -> Policy {
 }
 
 /// How the server ended, once it has, with its last words.
-pub async fn end(mut handle: Handle, words: LastWords) -> ServerEnd {
-    let how = in_words(handle.exit().await);
+pub async fn end(mut handle: Handle, words: LastWords, folders: Arc<Folders>) -> ServerEnd {
+    let exit = handle.exit().await;
+    // init ends a cage whose mounts are no longer those it began with
+    let how = match (&exit, folders.changes().replaced.first()) {
+        (Err(_), Some(path)) => format!(
+            "its cage was ended: {path} was replaced on this machine, and would no longer have been read-only to it"
+        ),
+        _ => in_words(exit),
+    };
     ServerEnd { how, last_words: words.lines().await }
 }
 

@@ -77,8 +77,8 @@ pub async fn look(
     tried: &mut Tally,
 ) -> Result<Look, Failure> {
     let given = Given::from_environment(pin.plan())?;
-    let live = start::start(host, pin, image, given, "trial", |_| {}).await?;
-    let Live { input, output, mut handle, words, egress, cage } = live;
+    let live = start::start(host, pin, image, given, start::TRIAL, |_| {}).await?;
+    let Live { input, output, mut handle, words, egress, cage, .. } = live;
     let asked = async {
         let (mut peer, opened) = Peer::open(output, input, era, capabilities, PATIENCE).await?;
         Survey::take(&mut peer, &opened).await

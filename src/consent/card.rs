@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use super::command::command_for;
 use super::layout::{Layout, Palette, Voice};
-use crate::plan::{Argument, Exactly, Facts, Lock, Origin, Plan};
+use crate::plan::{Access, Argument, Exactly, Facts, FolderFacts, Lock, Origin, Plan};
+use crate::text::Shown;
 
 /// Days a version is called new for: most bad releases are found and withdrawn within days.
 const NEW_FOR_DAYS: i64 = 7;
@@ -65,6 +66,7 @@ impl<'a> Card<'a> {
             card.about_release(),
             card.about_tree(),
             card.about_way_out(),
+            card.about_folders(),
             card.about_command(),
         ]
         .concat();
@@ -191,6 +193,36 @@ impl<'a> Card<'a> {
         notes
     }
 
+    /// What was seen of the folders; their paths and accesses are the plan's.
+    fn about_folders(&self) -> Vec<Note> {
+        let mut notes = Vec::new();
+        for folder in &self.facts.folders {
+            let path = Exactly(&folder.path.to_string()).to_string();
+            for (kind, voice, text) in seen_of(folder) {
+                notes.push(Note::ours(kind, voice, format!("{path}: {text}")));
+            }
+        }
+        let writes = self.plan.mounts().iter().any(|mount| mount.access() == Access::Write);
+        if writes {
+            notes.push(Note::ours(
+                "mount-write",
+                Voice::Notice,
+                "it can change and remove whatever does not stay read-only, and make files that you may run later: read \
+                 what it wrote before you do",
+            ));
+        }
+        if self.plan.persists() {
+            let text = "what it writes in its home is kept from one start to the next, without a limit of ours, until \
+                        it is unmounted";
+            notes.push(Note::ours("persist", Voice::Ours, text));
+        }
+        if self.plan.user().is_root() {
+            let text = "root, though without root's powers: what root owns in these folders is its own";
+            notes.push(Note::ours("root", Voice::Danger, text));
+        }
+        notes
+    }
+
     fn about_command(&self) -> Vec<Note> {
         let mut notes = Vec::new();
         let marked: Vec<_> = (1..)
@@ -272,20 +304,46 @@ impl<'a> Card<'a> {
             "Beware",
             &["egress-public", "egress-this-machine", "egress-network", "credential-and-egress"],
         );
-        card.field("Mounts", &ours("none: it sees no file of yours".to_owned()));
+        self.mounts(&mut card);
         card.field("Limits", &ours(plan.limits().to_string()));
         let runtime = plan.runtime();
         card.field(
             "Runtime",
             &ours(format!("{} {}, made by {}", runtime.name(), runtime.version(), runtime.recipe())),
         );
-        card.field("User", &ours(format!("{}, not root", plan.user())));
+        let mut user = self.notes_of(&["root"]);
+        let number =
+            if user.is_empty() { format!("{}, not root", plan.user()) } else { plan.user().to_string() };
+        user.insert(0, (Voice::Ours, number));
+        card.field("User", &user);
 
         card.heading("");
         card.field("Digest", &ours(plan.digest().to_string()));
         card.heading("A yes without a terminal:");
         card.copied(&command_for(plan, "mount", &["--consent", &plan.digest().to_string()]));
         card.finish()
+    }
+
+    /// The folders, each from a line of its own, with what was seen of it.
+    fn mounts(&self, card: &mut Layout) {
+        let mut lines = Vec::new();
+        for mount in self.plan.mounts() {
+            let path = Exactly(mount.path().as_str());
+            lines.push(match mount.access() {
+                Access::Read => (Voice::Ours, format!("{path}, read-only")),
+                Access::Write => (Voice::Notice, format!("{path}, read and write")),
+            });
+            let path = mount.path().as_str();
+            let seen = self.facts.folders.iter().find(|folder| folder.path.to_string() == path);
+            let seen = seen.into_iter().flat_map(seen_of);
+            lines.extend(seen.map(|(_, voice, text)| (voice, format!("- {text}"))));
+        }
+        if lines.is_empty() {
+            lines.push((Voice::Ours, "none: it sees no file of yours".to_owned()));
+        }
+        lines.extend(self.notes_of(&["mount-write"]));
+        card.field("Mounts", &lines);
+        self.told(card, "Kept", &["persist"]);
     }
 
     fn notes_of(&self, kinds: &[&str]) -> Vec<(Voice, String)> {
@@ -300,4 +358,26 @@ impl<'a> Card<'a> {
             card.field(label, &notes);
         }
     }
+}
+
+/// What is to be known of one folder besides its path and access: which note, how loud, in what words.
+fn seen_of(folder: &FolderFacts) -> Vec<(&'static str, Voice, String)> {
+    let list = |names: &[Shown]| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let mut seen = Vec::new();
+    if let Some(typed) = &folder.typed {
+        let text = format!("typed as {}, a link that leads here", Exactly(&typed.to_string()));
+        seen.push(("mount-resolved", Voice::Notice, text));
+    }
+    if !folder.held.is_empty() {
+        seen.push(("mount-held", Voice::Ours, format!("stays read-only: {}", list(&folder.held))));
+    }
+    if !folder.loose.is_empty() {
+        let text = format!("links, which it can replace: {}", list(&folder.loose));
+        seen.push(("mount-links", Voice::Notice, text));
+    }
+    if folder.roots {
+        let text = "belongs to root: it reads there what everybody on this machine may, and nothing else";
+        seen.push(("mount-of-root", Voice::Ours, text.to_owned()));
+    }
+    seen
 }

@@ -44,6 +44,9 @@ pub fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
     for way in plan.egress_private() {
         option("egress-private", way.to_string());
     }
+    for mount in plan.mounts() {
+        option("mount", mount.to_string());
+    }
     let (limits, usual) = (plan.limits(), Limits::default());
     if limits.memory() != usual.memory() {
         let mebibytes = limits.memory().is_multiple_of(MIB).then(|| format!("{}m", limits.memory() / MIB));
@@ -58,6 +61,11 @@ pub fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
     }
     if plan.builds() {
         words.push("--allow-build".to_owned());
+    }
+    for (name, given) in [("--persist", plan.persists()), ("--allow-root", plan.user().is_root())] {
+        if given {
+            words.push(name.to_owned());
+        }
     }
     words.extend(last.iter().map(ToString::to_string));
     if !plan.arguments().is_empty() {
@@ -94,7 +102,7 @@ fn is_by_file(plan: &Plan) -> bool {
 mod tests {
     use super::*;
     use crate::plan::tests::{draft, lock, plan};
-    use crate::plan::{Draft, LimitsAsked};
+    use crate::plan::{Access, AllowRoot, Draft, LimitsAsked, Mount, User};
 
     #[test]
     fn a_plan_without_options_is_typed_without_any() {
@@ -112,12 +120,18 @@ mod tests {
             env: vec!["TOKEN".parse().unwrap(), "MODE=a b".parse().unwrap()],
             egress: vec!["*.example.com".parse().unwrap()],
             egress_private: vec![crate::plan::PrivateWay::typed("localhost:5432").unwrap()],
+            mounts: vec![
+                Mount::new("/srv/a b".parse().unwrap(), Access::Write),
+                Mount::new("/srv/c".parse().unwrap(), Access::Read),
+            ],
+            persist: true,
+            user: User::root(&AllowRoot::typed(true).unwrap()),
             limits: limits.or(&LimitsAsked::default()),
             ..draft(&lock)
         })
         .unwrap();
         let (id, typed) = (plan.release().id(), command_for(&plan, "mount", &["--consent", "D"]));
-        let expected = r"--name mine --env TOKEN --env 'MODE=a b' --egress '*.example.com:443' --egress-private localhost:5432 --memory 256m --cpus 0.5 --pids 99 --consent D -- --x 'a b' 'it'\''s'";
+        let expected = r"--name mine --env TOKEN --env 'MODE=a b' --egress '*.example.com:443' --egress-private localhost:5432 --mount '/srv/a b:rw' --mount /srv/c --memory 256m --cpus 0.5 --pids 99 --persist --allow-root --consent D -- --x 'a b' 'it'\''s'";
         assert_eq!(typed, format!("pinfold mount {id} {expected}"));
     }
 }

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use super::*;
 use crate::plan::tests::{draft, lock, plan, release};
-use crate::plan::{Draft, EnvAsked, Facts, Lock};
+use crate::plan::{Access, AllowRoot, Draft, EnvAsked, Facts, FolderFacts, Lock, Mount, User};
 use crate::text::Shown;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -149,6 +149,7 @@ fn hostile() -> (Plan, Lock, Facts) {
         deprecated: Some(Shown::new("\u{1b}]0;title\u{7}gone")),
         dropped_env: vec![(Shown::new("PYTHONUNBUFFERED"), Shown::new("of no use"))],
         read_as: vec![Shown::new("`x\nSecrets      none` is read as `npx`")],
+        ..Facts::default()
     };
     let lock = lock();
     let env: Vec<EnvAsked> = (1..=20).map(|n| format!("SECRET_NUMBER_{n}").parse().unwrap()).collect();
@@ -173,6 +174,54 @@ fn the_usual_card() {
     insta::assert_snapshot!("usual_80", card.text(80, Palette::Plain));
     insta::assert_snapshot!("usual_40", card.text(40, Palette::Plain));
     insta::assert_json_snapshot!("usual_json", card.json());
+}
+
+#[test]
+fn the_card_of_a_server_with_folders() {
+    let lock = lock();
+    let seen = |path: &str, typed: Option<&str>, held: &[&str], loose: &[&str], roots| FolderFacts {
+        path: Shown::new(path),
+        typed: typed.map(Shown::new),
+        held: held.iter().map(|name| Shown::new(name)).collect(),
+        loose: loose.iter().map(|name| Shown::new(name)).collect(),
+        roots,
+    };
+    let facts = Facts {
+        folders: vec![
+            seen("/home/u/notes", None, &[], &[], false),
+            seen(
+                "/home/u/src/my work",
+                Some("~/w"),
+                &[".git/config", ".git/hooks", ".vscode"],
+                &["CLAUDE.md"],
+                false,
+            ),
+            seen("/srv/manuals", None, &[], &[], true),
+        ],
+        ..Facts::default()
+    };
+    let mount = |path: &str, access| Mount::new(path.parse().unwrap(), access);
+    let mounts = vec![
+        mount("/home/u/notes", Access::Read),
+        mount("/home/u/src/my work", Access::Write),
+        mount("/srv/manuals", Access::Read),
+    ];
+    let user = "1000:1000".parse().unwrap();
+    let plan = Plan::draw(Draft { mounts, persist: true, user, ..draft(&lock) }).unwrap();
+    let card = Card::new(&plan, &lock, &facts, now());
+    insta::assert_snapshot!("folders_80", card.text(80, Palette::Plain));
+    insta::assert_json_snapshot!("folders_json", card.json());
+}
+
+#[test]
+fn root_is_said_in_red() {
+    let lock = lock();
+    let mounts = vec![Mount::new("/srv/data".parse().unwrap(), Access::Write)];
+    let user = User::root(&AllowRoot::typed(true).unwrap());
+    let plan = Plan::draw(Draft { mounts, user, ..draft(&lock) }).unwrap();
+    let text = Card::new(&plan, &lock, &Facts::default(), now()).text(80, Palette::Colour);
+    assert!(text.contains("\u{1b}[1;31mroot, though without root's powers"), "{text}");
+    assert!(!text.contains("not root"), "{text}");
 }
 
 #[test]

@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::egress::MOST_RULES;
+use super::mount::{self, MOST_MOUNTS};
 use super::release::Stored;
 use super::{
     Argument, ArgumentRefused, Body, EnvAsked, EnvName, EnvValue, FORMAT, Install, Limits, LocalName, Lock,
-    MOST_ARGUMENTS, Plan, PlanFile, PlanRefused, PrivateWay, Program, Released, Runtime, User, WayOut,
+    MOST_ARGUMENTS, Mount, Plan, PlanFile, PlanRefused, PrivateWay, Program, Released, Runtime, User, WayOut,
 };
 use crate::digest::Digest;
 use crate::source::{Ecosystem, Extras, HeldTo, Requirement};
@@ -47,6 +48,10 @@ pub struct Draft<'a> {
     pub egress: Vec<WayOut>,
     /// Ways to this machine and its network, as the user typed them.
     pub egress_private: Vec<PrivateWay>,
+    /// Folders of this machine, in any order.
+    pub mounts: Vec<Mount>,
+    /// Whether what the server writes in its home is kept.
+    pub persist: bool,
     /// Limits.
     pub limits: Limits,
     /// Who it runs as.
@@ -71,6 +76,8 @@ impl Plan {
             env,
             egress,
             egress_private,
+            mounts,
+            persist,
             limits,
             user,
         } = draft;
@@ -119,7 +126,8 @@ impl Plan {
             credentials,
             egress: egress.into_iter().collect(),
             egress_private: egress_private.into_iter().collect(),
-            mounts: Vec::new(),
+            mounts: mount::in_order(mounts)?,
+            persist,
             limits,
             user,
         };
@@ -140,6 +148,13 @@ impl Plan {
         }
         if body.egress.len() + body.egress_private.len() > MOST_RULES {
             return Err(PlanRefused::TooMany { what: "egress rules", most: MOST_RULES });
+        }
+        if body.mounts.len() > MOST_MOUNTS {
+            return Err(PlanRefused::TooMany { what: "folders", most: MOST_MOUNTS });
+        }
+        // root is for a folder of root's; without one there is nothing that it could do
+        if body.user.is_root() && body.mounts.is_empty() {
+            return Err(PlanRefused::Root);
         }
         if body.env.len() + body.credentials.len() > MOST_VARIABLES {
             return Err(PlanRefused::TooMany { what: "variables", most: MOST_VARIABLES });
@@ -215,6 +230,9 @@ impl PlanFile {
         }
         if !body.argv.iter().flat_map(Argument::secrets).all(|name| body.credentials.contains(&name)) {
             return Err(stored("its command refers to a credential that it does not list"));
+        }
+        if mount::in_order(body.mounts.clone())? != body.mounts {
+            return Err(stored("its folders are not in order"));
         }
         if body.install.scripts {
             return Err(stored("it runs install scripts"));

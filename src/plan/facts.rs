@@ -33,6 +33,49 @@ pub struct Facts {
     /// What of a launch line was understood in another way than it is written, a sentence each.
     #[serde(deserialize_with = "read_all", skip_serializing_if = "Vec::is_empty")]
     pub read_as: Vec<Shown>,
+    /// What was seen of the plan's folders when it was drawn, in the order they were named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<FolderFacts>,
+}
+
+/// What was seen of a folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "FolderFactsFile")]
+pub struct FolderFacts {
+    /// The folder, as the plan has it.
+    pub path: Shown,
+    /// What was typed, where that is a link which leads there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typed: Option<Shown>,
+    /// Names in it that stay read-only, though the server may write to the rest.
+    pub held: Vec<Shown>,
+    /// Names in it that should stay so, and cannot, since they are links.
+    pub loose: Vec<Shown>,
+    /// Whether it belongs to root, whom the server is nobody to.
+    pub roots: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FolderFactsFile {
+    path: String,
+    typed: Option<String>,
+    held: Vec<String>,
+    loose: Vec<String>,
+    roots: bool,
+}
+
+impl From<FolderFactsFile> for FolderFacts {
+    fn from(file: FolderFactsFile) -> Self {
+        let all = |texts: Vec<String>| texts.iter().map(|text| Shown::new(text)).collect();
+        Self {
+            path: Shown::new(&file.path),
+            typed: file.typed.as_deref().map(Shown::new),
+            held: all(file.held),
+            loose: all(file.loose),
+            roots: file.roots,
+        }
+    }
 }
 
 fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Shown>, D::Error> {
@@ -58,6 +101,13 @@ mod tests {
             description: Some(Shown::new("a\u{1b}[2Kb")),
             published: Some(Timestamp::UNIX_EPOCH),
             dropped_env: vec![(Shown::new("A"), Shown::new("b"))],
+            folders: vec![FolderFacts {
+                path: Shown::new("/srv/x"),
+                typed: Some(Shown::new("x")),
+                held: vec![Shown::new(".git/config")],
+                loose: Vec::new(),
+                roots: true,
+            }],
             ..Facts::default()
         };
         let text = serde_json::to_string(&facts).unwrap();

@@ -16,11 +16,13 @@ mod env;
 mod facts;
 mod limits;
 mod lock;
+mod mount;
 mod name;
 mod refused;
 mod release;
 mod reserved;
 mod runtime;
+mod user;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,13 +33,15 @@ pub use draw::Draft;
 pub use egress::{NotAWayOut, WayOut};
 pub use egress_private::{NotAPrivateWay, PrivateWay};
 pub use env::{EnvAsked, EnvName, EnvRefused, EnvValue, refused_names};
-pub use facts::Facts;
+pub use facts::{Facts, FolderFacts};
 pub use limits::{LimitRefused, Limits, LimitsAsked};
 pub use lock::{Lock, LockEntry, NpmTree, OWN_TARBALL, PypiTree, Tree};
+pub use mount::{Access, FolderPath, Mount, MountAsked, MountRefused};
 pub use name::{LocalName, NameRefused};
 pub use refused::PlanRefused;
 pub use release::{Origin, Released};
-pub use runtime::{Bin, ModuleName, Program, Runtime, SERVER_DIR, ScriptName, User};
+pub use runtime::{Bin, ModuleName, Program, Runtime, SERVER_DIR, ScriptName};
+pub use user::{AllowRoot, User};
 
 use crate::digest::Digest;
 use crate::source::{Ecosystem, Extras, HeldTo, Requirement};
@@ -84,6 +88,9 @@ struct Body {
     #[serde(deserialize_with = "egress_private::stored")]
     egress_private: BTreeSet<PrivateWay>,
     mounts: Vec<Mount>,
+    /// Whether what the server writes in its home is kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    persist: bool,
     limits: Limits,
     user: User,
 }
@@ -100,10 +107,6 @@ struct Install {
     /// Whether packages that are not built may be built.
     build: bool,
 }
-
-/// A folder of this machine inside the cage. None can be asked for yet, so none can be in a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Mount {}
 
 /// A plan as it stands in a file: nothing is believed before [`PlanFile::check`].
 #[derive(Debug, Clone, Deserialize)]
@@ -200,6 +203,16 @@ impl Plan {
     /// Whether anything may leave the cage at all.
     pub fn has_way_out(&self) -> bool {
         !self.body.egress.is_empty() || !self.body.egress_private.is_empty()
+    }
+
+    /// The folders of this machine in the cage, by path; one that lies in another comes after it.
+    pub fn mounts(&self) -> &[Mount] {
+        &self.body.mounts
+    }
+
+    /// Whether what the server writes in its home is kept from one start to the next.
+    pub fn persists(&self) -> bool {
+        self.body.persist
     }
 
     /// The limits of the cage.

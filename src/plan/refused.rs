@@ -5,6 +5,7 @@ use super::egress::NotAWayOut;
 use super::env::{EnvName, EnvRefused};
 use super::limits::LimitRefused;
 use super::lock;
+use super::mount::MountRefused;
 use super::name::NameRefused;
 use crate::digest::Digest;
 use crate::failure::{Code, Failure};
@@ -25,6 +26,9 @@ pub enum PlanRefused {
     /// A way out.
     #[error(transparent)]
     Egress(#[from] NotAWayOut),
+    /// A folder.
+    #[error(transparent)]
+    Mount(#[from] MountRefused),
     /// An argument; counted from 1.
     #[error("argument {position} of the server is refused: {why}")]
     Argument {
@@ -105,6 +109,7 @@ impl PlanRefused {
             Self::Name(_) => Code::NameRefused,
             Self::Env(_) | Self::TwiceGiven(_) => Code::EnvRefused,
             Self::Egress(_) => Code::EgressRefused,
+            Self::Mount(_) => Code::MountRefused,
             Self::Limit(_) => Code::Usage,
             Self::Argument { .. } | Self::TooMany { .. } | Self::Path(_) | Self::Bin(_) | Self::Root => {
                 Code::LaunchRefused
@@ -128,6 +133,8 @@ impl PlanRefused {
             Self::TwiceGiven(_) => "one of the two would silently win",
             Self::Limit(_) => "below the bounds nothing starts, above them the limit protects nothing",
             Self::Egress(_) => "a way out is a name, checked and resolved at each connection",
+            Self::Mount(MountRefused::Twice(_)) => "one of the two would silently win",
+            Self::Mount(_) => "a folder is shown on the card, and its path has to mean one place",
             Self::Argument { .. } => "arguments are shown whole on the card and handed over unchanged",
             Self::TooMany { .. } => "nobody can read a card that long",
             Self::Path(_) => "the path is shown on the card and has to mean one place",
@@ -159,12 +166,13 @@ impl PlanRefused {
             Self::TwiceGiven(name) => format!("give {name} once"),
             Self::Limit(_) => "write for example --memory 1g --cpus 2 --pids 256".to_owned(),
             Self::Egress(_) => "write for example --egress api.example.com:443".to_owned(),
+            Self::Mount(_) => "write for example --mount ~/notes or --mount ~/notes:rw".to_owned(),
             Self::Argument { .. } => "check what stands after `--`".to_owned(),
             Self::TooMany { .. } => "leave some out".to_owned(),
             Self::Path(_) => "move the package to a plain path".to_owned(),
             Self::Bin(_) => "choose another program of the package with --bin".to_owned(),
             Self::Runtime(_) => "remove the runtime image from the engine (its name begins with `pinfold/runtime`), then run `pinfold images build node`".to_owned(),
-            Self::Root => "choose another user".to_owned(),
+            Self::Root => "leave `--allow-root` out: it is for a folder that belongs to root".to_owned(),
             Self::HashMissing { .. } | Self::Source { .. } => {
                 "ask the server's author to depend on published packages, or choose another server".to_owned()
             }
@@ -196,4 +204,4 @@ macro_rules! as_a_plan_refused {
     )*};
 }
 
-as_a_plan_refused!(NameRefused, EnvRefused, LimitRefused, NotAWayOut);
+as_a_plan_refused!(NameRefused, EnvRefused, LimitRefused, NotAWayOut, MountRefused);

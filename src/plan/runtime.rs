@@ -1,7 +1,4 @@
-//! What starts a package, and as whom?
-
-use std::fmt;
-use std::str::FromStr;
+//! What starts a package?
 
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +10,6 @@ use crate::text::Shown;
 
 /// Where a sealed image holds the installed tree.
 pub const SERVER_DIR: &str = "/opt/server";
-
-/// The user a server runs as where the plan has no reason for another: no account of any distribution has it.
-const NOBODY_IN_PARTICULAR: u32 = 65_532;
 
 /// The runtime image a package is installed into and run by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -258,63 +252,6 @@ impl TryFrom<BinFile> for Bin {
     }
 }
 
-/// Who a server runs as, never root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct User {
-    uid: u32,
-    gid: u32,
-}
-
-impl User {
-    /// 65532:65532.
-    pub const NOBODY: Self = Self { uid: NOBODY_IN_PARTICULAR, gid: NOBODY_IN_PARTICULAR };
-
-    /// The user's number.
-    pub fn uid(self) -> u32 {
-        self.uid
-    }
-
-    /// The group's number.
-    pub fn gid(self) -> u32 {
-        self.gid
-    }
-}
-
-impl FromStr for User {
-    type Err = PlanRefused;
-
-    fn from_str(text: &str) -> Result<Self, PlanRefused> {
-        let refuse = || PlanRefused::Stored(Shown::new(&format!("`{text}` is no uid:gid")));
-        let (uid, gid) = text.split_once(':').ok_or_else(refuse)?;
-        let user = Self { uid: uid.parse().map_err(|_| refuse())?, gid: gid.parse().map_err(|_| refuse())? };
-        if user.uid == 0 || user.gid == 0 {
-            return Err(PlanRefused::Root);
-        }
-        if user.to_string() == text { Ok(user) } else { Err(refuse()) }
-    }
-}
-
-impl TryFrom<String> for User {
-    type Error = PlanRefused;
-
-    fn try_from(text: String) -> Result<Self, PlanRefused> {
-        text.parse()
-    }
-}
-
-impl From<User> for String {
-    fn from(user: User) -> String {
-        user.to_string()
-    }
-}
-
-impl fmt::Display for User {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.uid, self.gid)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -368,14 +305,6 @@ mod tests {
         }
         for bad in ["", "-c", "a-b", "a..b", ".a", "1a", "a b", "a/b"] {
             assert!(module(bad).is_err(), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn refuses_root_and_other_spellings_of_a_user() {
-        assert_eq!("65532:65532".parse::<User>().unwrap(), User::NOBODY);
-        for bad in ["0:0", "0:1", "1:0", "root", "1", "01:1", "+1:1", "1:1:1", ""] {
-            assert!(bad.parse::<User>().is_err(), "{bad}");
         }
     }
 

@@ -87,7 +87,12 @@ impl Home {
         &self.data
     }
 
-    /// The state directory itself, for refusing to hand it to a cage.
+    /// All of them, for refusing to hand any to a cage.
+    pub fn directories(&self) -> Vec<PathBuf> {
+        vec![self.config.clone(), self.data.clone(), self.state.clone()]
+    }
+
+    /// The state directory itself.
     pub fn state_dir(&self) -> &Path {
         &self.state
     }

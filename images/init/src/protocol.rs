@@ -61,6 +61,8 @@ pub enum Opening<'a> {
         /// Longest file that is wanted, in bytes.
         limit: u64,
     },
+    /// Say what is mounted. Init answers with a [`Mounted`] a mount, the last of them [`Mounted::Done`].
+    Mounts,
 }
 
 /// What init is to serve in this cage.
@@ -235,6 +237,46 @@ pub enum Found {
         /// The system's reason.
         why: String,
     },
+}
+
+/// Init's answers to [`Opening::Mounts`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Mounted {
+    /// A mount; later ones lie over earlier ones.
+    At(Mount),
+    /// There are no more.
+    Done,
+}
+
+/// One mount, as the kernel and a look at its root say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mount {
+    /// Where.
+    pub at: String,
+    /// Whether nothing can be written through it.
+    pub read_only: bool,
+    /// Whether mounts made elsewhere can appear under it, or those made here elsewhere.
+    pub shared: bool,
+    /// The type of its file system.
+    pub kind: String,
+    /// What is at its root; none where the cage's user may not look.
+    pub root: Option<Rooted>,
+}
+
+/// Which file something is, and whose: stat(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rooted {
+    /// `st_dev`.
+    pub device: u64,
+    /// `st_ino`.
+    pub inode: u64,
+    /// `st_uid`.
+    pub uid: u32,
+    /// `st_gid`.
+    pub gid: u32,
 }
 
 /// The first message of a stream that init opens.

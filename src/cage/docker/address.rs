@@ -70,32 +70,46 @@ async fn open(address: &str, patience: Duration) -> Result<Docker, Closed> {
 }
 
 fn candidates() -> Vec<Candidate> {
-    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     if let Some(address) = variable("DOCKER_HOST") {
         return vec![Candidate { address, named_by: "DOCKER_HOST", only: true }];
     }
-    let home = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
-    if let Some(address) = home.as_deref().and_then(|home| context(home, variable("DOCKER_CONTEXT"))) {
+    if let Some(address) = home().and_then(|home| context(&home, variable("DOCKER_CONTEXT"))) {
         return vec![Candidate { address, named_by: "docker context", only: true }];
     }
+    let usual = usual().map(|(address, named_by)| Candidate { address, named_by, only: false });
+    usual.collect()
+}
+
+/// The addresses of the usual places, desktop and rootless engines included, and whose they are.
+fn usual() -> impl Iterator<Item = (String, &'static str)> {
     let mut paths: Vec<(PathBuf, &'static str)> = vec![("/var/run/docker.sock".into(), "Docker")];
     if let Some(run) = variable("XDG_RUNTIME_DIR").map(PathBuf::from) {
         paths.push((run.join("docker.sock"), "rootless Docker"));
         paths.push((run.join("podman/podman.sock"), "rootless Podman"));
     }
-    if let Some(home) = home {
+    if let Some(home) = home() {
         paths.push((home.join(".docker/run/docker.sock"), "Docker Desktop"));
         paths.push((home.join(".docker/desktop/docker.sock"), "Docker Desktop"));
         paths.push((home.join(".colima/default/docker.sock"), "Colima"));
         paths.push((home.join(".orbstack/run/docker.sock"), "OrbStack"));
         paths.push((home.join(".rd/docker.sock"), "Rancher Desktop"));
     }
-    let candidate = |(path, named_by): (PathBuf, _)| Candidate {
-        address: format!("unix://{}", path.display()),
-        named_by,
-        only: false,
-    };
-    paths.into_iter().map(candidate).collect()
+    paths.into_iter().map(|(path, named_by)| (format!("unix://{}", path.display()), named_by))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn home() -> Option<PathBuf> {
+    directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned())
+}
+
+/// The sockets among the places where an engine may be, and those of the usual places where another is set.
+pub(super) fn sockets() -> Vec<PathBuf> {
+    let all =
+        candidates().into_iter().map(|candidate| candidate.address).chain(usual().map(|(path, _)| path));
+    all.filter_map(|address| address.strip_prefix("unix://").map(PathBuf::from)).collect()
 }
 
 /// The endpoint of the docker client's current context; none for the context `default`.

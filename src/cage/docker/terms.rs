@@ -6,11 +6,12 @@
 use std::collections::HashMap;
 
 use bollard::models::{
-    ContainerInspectResponse, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, ResourcesUlimits,
+    ContainerInspectResponse, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount,
+    MountBindOptions, MountBindOptionsPropagationEnum, MountPoint, MountType, ResourcesUlimits,
 };
 
 use crate::cage::engine::EngineError;
-use crate::cage::profile::{NAMESERVER, Profile};
+use crate::cage::profile::{HOME, NAMESERVER, Profile};
 use crate::cage::seccomp;
 use crate::text::Shown;
 
@@ -27,9 +28,13 @@ pub(super) fn host_config(profile: &Profile) -> HostConfig {
     });
     HostConfig {
         cap_drop: Some(vec!["ALL".into()]),
-        security_opt: Some(vec!["no-new-privileges:true".into(), format!("seccomp={}", seccomp::oci())]),
+        security_opt: Some(vec![
+            "no-new-privileges:true".into(),
+            format!("seccomp={}", seccomp::oci(profile.socket_files())),
+        ]),
         readonly_rootfs: Some(!profile.writable_root()),
         tmpfs: Some(tmpfs.collect()),
+        mounts: Some(mounts(profile)),
         network_mode: Some("none".into()),
         dns: Some(vec![NAMESERVER.into()]),
         dns_search: Some(vec![".".into()]),
@@ -59,6 +64,52 @@ pub(super) fn host_config(profile: &Profile) -> HostConfig {
     }
 }
 
+/// Folders, and a home that is kept.
+///
+/// Never as `Binds`, which an older engine fills with what it makes itself: a mount whose source is missing is an error.
+/// Not recursive: what is mounted below a folder would come along, and be writable whatever is said here (before Engine
+/// 25 read-only is the uppermost mount alone). The API has no `nosuid` and `nodev` for a mount of a folder; what they
+/// would stop is stopped by no-new-privileges and by the devices that a container may open.
+fn mounts(profile: &Profile) -> Vec<Mount> {
+    let bind = |bind: &crate::cage::folder::Bind| Mount {
+        typ: Some(MountType::BIND),
+        source: Some(bind.path().to_owned()),
+        target: Some(bind.path().to_owned()),
+        // the engine leaves out what is false
+        read_only: (!bind.writable()).then_some(true),
+        bind_options: Some(MountBindOptions {
+            propagation: Some(MountBindOptionsPropagationEnum::RPRIVATE),
+            non_recursive: Some(true),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let kept = profile.kept().map(|kept| Mount {
+        typ: Some(MountType::VOLUME),
+        source: Some(kept.volume().to_owned()),
+        target: Some(HOME.to_owned()),
+        ..Default::default()
+    });
+    profile.binds().iter().map(bind).chain(kept).collect()
+}
+
+/// Whether the engine mounts exactly what was asked for, each as it was.
+fn mounted(asked: &[Mount], made: &[MountPoint]) -> bool {
+    let same = |asked: &Mount, made: &MountPoint| {
+        let bind = asked.typ == Some(MountType::BIND)
+            && made.typ.as_deref() == Some("bind")
+            && asked.source == made.source
+            && made.propagation.as_deref() == Some("rprivate");
+        // a volume's source is where the engine keeps it
+        let volume = asked.typ == Some(MountType::VOLUME)
+            && made.typ.as_deref() == Some("volume")
+            && asked.source == made.name
+            && made.driver.as_deref() == Some("local");
+        (bind || volume) && asked.target == made.destination && made.rw == Some(asked.read_only != Some(true))
+    };
+    asked.len() == made.len() && asked.iter().all(|asked| made.iter().any(|made| same(asked, made)))
+}
+
 /// Read-only inside: what Docker makes so unasked.
 const READ_ONLY: &[&str] = &["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
@@ -85,12 +136,22 @@ const MASKED: &[&str] = &[
 /// Refuses a container whose engine took something else down than was asked.
 pub(super) fn compare(asked: &HostConfig, made: ContainerInspectResponse) -> Result<(), EngineError> {
     // a base image can declare volumes, which would be writable and outlive the cage
-    if made.mounts.is_some_and(|mounts| !mounts.is_empty()) {
+    if !mounted(asked.mounts.as_deref().unwrap_or_default(), made.mounts.as_deref().unwrap_or_default()) {
         return Err(EngineError::Weaker {
-            row: Shown::new("the engine mounted something that was not asked for"),
+            row: Shown::new("the engine mounts something else than was asked for"),
         });
     }
     let made = made.host_config.unwrap_or_default();
+    let alone = |mount: &Mount| {
+        let options = |mount: &Mount| mount.bind_options.as_ref().and_then(|options| options.non_recursive);
+        let wrote = made.mounts.iter().flatten().find(|wrote| wrote.target == mount.target);
+        wrote.is_some_and(|wrote| options(wrote) == options(mount))
+    };
+    if !asked.mounts.iter().flatten().all(alone) {
+        return Err(EngineError::Weaker {
+            row: Shown::new("the engine would mount what is below a folder, too"),
+        });
+    }
     macro_rules! same {
         ($($field:ident),* $(,)?) => {
             $(if asked.$field != made.$field {

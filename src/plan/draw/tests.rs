@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::super::{Bin, Origin};
 use super::*;
+use crate::plan::{Access, AllowRoot};
 use crate::source::Integrity;
 
 /// The bytes of the package that the tests' plans run.
@@ -51,6 +52,8 @@ pub(crate) fn draft(lock: &Lock) -> Draft<'_> {
         env: Vec::new(),
         egress: Vec::new(),
         egress_private: Vec::new(),
+        mounts: Vec::new(),
+        persist: false,
         limits: Limits::default(),
         user: User::NOBODY,
     }
@@ -103,6 +106,9 @@ fn every_part_is_in_the_digest_and_only_the_installed_ones_in_the_trees() {
             of(&|d| d.limits = crate::plan::LimitsAsked::default().pids(99).unwrap().or(&Default::default())),
         ),
         ("user", of(&|d| d.user = "1000:1000".parse().unwrap())),
+        ("folder", of(&|d| d.mounts = vec![mount("/srv/a", Access::Read)])),
+        ("access", of(&|d| d.mounts = vec![mount("/srv/a", Access::Write)])),
+        ("kept home", of(&|d| d.persist = true)),
     ] {
         assert_ne!(plan.digest(), first.digest(), "{what}");
         assert_eq!(plan.tree_digest(), first.tree_digest(), "{what}");
@@ -223,4 +229,46 @@ fn refuses_a_stored_plan_that_could_not_have_been_drawn_whatever_its_digest() {
     let mut stored = serde_json::to_value(plan()).unwrap();
     stored["further"] = json!(1);
     assert!(serde_json::from_value::<PlanFile>(stored).is_err());
+}
+
+fn mount(path: &str, access: Access) -> Mount {
+    Mount::new(path.parse().unwrap(), access)
+}
+
+#[test]
+fn folders_are_in_one_order_and_read_back() {
+    let lock = lock();
+    let of = |mounts: Vec<Mount>| Plan::draw(Draft { mounts, ..draft(&lock) }).unwrap();
+    let (a, b) = (mount("/srv/a", Access::Write), mount("/srv/a/b", Access::Read));
+    let plan = of(vec![b.clone(), a.clone()]);
+    assert_eq!(plan.digest(), of(vec![a.clone(), b.clone(), a.clone()]).digest());
+    assert_eq!(plan.mounts(), [a, b]);
+    assert_eq!(read_back(&plan, &plan.digest()).unwrap(), plan);
+
+    let mut stored = serde_json::to_value(&plan).unwrap();
+    stored["mounts"].as_array_mut().unwrap().reverse();
+    let digest = Digest::of_canonical(&stored).unwrap();
+    let file: PlanFile = serde_json::from_value(stored).unwrap();
+    assert!(matches!(file.check(&digest), Err(PlanRefused::Stored(_))));
+}
+
+#[test]
+fn refuses_more_folders_than_a_card_can_show() {
+    let lock = lock();
+    let of = |count: usize| {
+        let mounts = (0..count).map(|n| mount(&format!("/srv/{n}"), Access::Read)).collect();
+        Plan::draw(Draft { mounts, ..draft(&lock) })
+    };
+    assert!(of(16).is_ok());
+    assert!(matches!(of(17), Err(PlanRefused::TooMany { .. })));
+}
+
+#[test]
+fn refuses_root_without_a_folder() {
+    let lock = lock();
+    let user = User::root(&AllowRoot::typed(true).unwrap());
+    let of = |mounts| Plan::draw(Draft { mounts, user, ..draft(&lock) });
+    assert_eq!(of(Vec::new()).unwrap_err(), PlanRefused::Root);
+    let plan = of(vec![mount("/srv/a", Access::Write)]).unwrap();
+    assert_eq!(read_back(&plan, &plan.digest()).unwrap(), plan);
 }

@@ -16,17 +16,19 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Mutex as Turn, mpsc};
 
 use crate::addresses::Addresses;
+use crate::mounts::Watch;
 use crate::program::{self, Parts};
 use crate::reaper::Reaper;
-use crate::{dns, egress, facts, files};
+use crate::{dns, egress, facts, files, mounts};
 
 /// Serves the launcher until the link ends.
 ///
 /// # Errors
-/// When the link breaks, the launcher breaks the protocol, or nothing can be served at all.
+/// When the link breaks, the launcher breaks the protocol, a mount of the cage is gone, or nothing can be served at all.
 pub async fn serve(link: impl AsyncRead + AsyncWrite + Unpin, reaper: Reaper) -> io::Result<()> {
     let (mux, opener) = Mux::new(link, Mode::Server);
     let (fault, mut faults) = mpsc::channel(1);
+    let watch = Watch::begin()?;
     let house = Arc::new(House { opener, reaper, turn: Turn::new(()), arrived: Mutex::default() });
     let accept = |stream| {
         let (house, fault) = (house.clone(), fault.clone());
@@ -40,6 +42,7 @@ pub async fn serve(link: impl AsyncRead + AsyncWrite + Unpin, reaper: Reaper) ->
     tokio::select! {
         ended = mux.run(accept) => ended.map_err(io::Error::other),
         fault = faults.recv() => fault.map_or(Ok(()), Err),
+        lost = watch.lost() => Err(lost),
     }
 }
 
@@ -89,6 +92,11 @@ impl House {
             }
             Opening::Get { path, limit } => {
                 let _ = files::get(&mut stream, &path, limit).await;
+                Ok(())
+            }
+            // As with files.
+            Opening::Mounts => {
+                let _ = mounts::tell(&mut stream).await;
                 Ok(())
             }
         }

@@ -17,6 +17,7 @@ mod egress;
 mod facts;
 mod files;
 mod house;
+mod mounts;
 mod program;
 mod reaper;
 mod stdio;

@@ -1,0 +1,424 @@
+//! May a server be given this folder, and is it still the one that was agreed to?
+//!
+//! Judged twice, by the same function: when the plan is drawn, and again at every start just before the engine is
+//! asked, since a path can lead elsewhere by then. Between that look and the engine's own there is still a moment; so
+//! each folder is remembered by its device and inode, and init says which file each mount turned out to be
+//! ([`super::Cage::open`] compares).
+//!
+//! Invariants: nothing is created on this machine; a [`Bind`] is made here alone, of what was judged; a folder is not
+//! given where its owner is somebody whose rights the user of Pinfold does not have.
+
+pub mod forbidden;
+pub mod held;
+mod refused;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access as Right, AtFlags, CWD, Mode, OFlags, accessat, fstat, lstat, open};
+use rustix::io::Errno;
+
+use self::forbidden::Places;
+use self::held::Found;
+pub use self::refused::FolderRefused;
+use crate::plan::{Access, AllowRoot, FolderPath, Mount, MountAsked, User};
+use crate::state::Home;
+use crate::text::Shown;
+
+/// Which file something is: stat(2). The same inside a cage as outside, since both see one kernel's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+/// A place of this machine that is mounted in a cage, at the same path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bind {
+    path: String,
+    writable: bool,
+    identity: Identity,
+    owner: u32,
+}
+
+impl Bind {
+    /// Where it is, outside and inside.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether the cage may write through it.
+    pub fn writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Which file it is.
+    pub(crate) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Its owner's number.
+    pub(crate) fn owner(&self) -> u32 {
+        self.owner
+    }
+}
+
+/// What a folder is judged by: this machine, and who asks.
+#[derive(Debug, Clone)]
+pub struct Grounds {
+    places: Places,
+    uid: u32,
+    gid: u32,
+    groups: Vec<u32>,
+}
+
+impl Grounds {
+    /// Those of this process. `sockets` are where an engine may listen.
+    pub fn of_this_machine(home: &Home, sockets: Vec<PathBuf>) -> Self {
+        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        let places = Places {
+            homes: homes().into_iter().map(real).collect(),
+            own: home.directories().into_iter().map(real).collect(),
+            sockets: sockets.into_iter().map(real).collect(),
+            program: std::env::current_exe().ok().map(real),
+        };
+        Self { places, ..Self::of_this_process() }
+    }
+
+    /// Who asks, with no place forbidden yet.
+    fn of_this_process() -> Self {
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        // a process without further groups is in its own
+        let mut groups: Vec<u32> = rustix::process::getgroups()
+            .unwrap_or_default()
+            .into_iter()
+            .map(|group| group.as_raw())
+            .collect();
+        groups.push(gid);
+        Self { places: Places::default(), uid, gid, groups }
+    }
+}
+
+/// The homes of this machine's people: the user's own, and those that passwd(5) has for root and ordinary accounts.
+fn homes() -> Vec<PathBuf> {
+    let mut homes: BTreeSet<PathBuf> = BTreeSet::new();
+    homes.extend(std::env::var_os("HOME").map(PathBuf::from));
+    homes.extend(directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()));
+    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    for line in passwd.lines() {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [_, _, uid, _, _, home, ..] = fields[..] else { continue };
+        // accounts of services have homes such as /var/www; source: Debian policy 9.2.2, and login.defs(5) UID_MIN
+        let person = uid.parse().is_ok_and(|uid: u32| uid == 0 || (1_000..65_534).contains(&uid));
+        if person {
+            homes.insert(home.into());
+        }
+    }
+    homes.into_iter().filter(|home| home.is_absolute() && home.parent().is_some()).collect()
+}
+
+/// The folder that was meant by what was typed: absolute, `~` and every link resolved.
+///
+/// # Errors
+/// [`FolderRefused::Missing`] where nothing is there, and whatever else keeps a path from being one folder.
+pub fn resolve(asked: &MountAsked) -> Result<Mount, FolderRefused> {
+    let typed = asked.path.as_str();
+    let missing = || FolderRefused::Missing { path: Shown::new(typed) };
+    let path = match typed.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).ok_or_else(missing)?;
+            let mut path = PathBuf::from(home);
+            path.push(rest.trim_start_matches('/'));
+            path
+        }
+        _ => PathBuf::from(typed),
+    };
+    let real = path.canonicalize().map_err(|error| FolderRefused::of(&error, Path::new(typed)))?;
+    let text =
+        real.to_str().ok_or_else(|| FolderRefused::NotText { path: Shown::new(&real.to_string_lossy()) })?;
+    let path: FolderPath = match text {
+        // has a reason of its own in the table, and no spelling as a part of a plan
+        "/" => return Err(FolderRefused::everything()),
+        text => text.parse().map_err(FolderRefused::Path)?,
+    };
+    Ok(Mount::new(path, asked.access))
+}
+
+/// One folder, judged.
+#[derive(Debug, Clone)]
+struct Folder {
+    mount: Mount,
+    identity: Identity,
+    owner: (u32, u32),
+    found: Found,
+}
+
+/// Every folder of a plan, judged together.
+#[derive(Debug, Clone)]
+pub struct Folders {
+    all: Vec<Folder>,
+    user: User,
+    binds: Vec<Bind>,
+    /// Places of the table of held names that were there.
+    there: BTreeSet<PathBuf>,
+}
+
+/// What a person is told about one folder when the plan is drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The folder.
+    pub path: Shown,
+    /// Names in it that stay read-only.
+    pub held: Vec<Shown>,
+    /// Names in it that should, and cannot.
+    pub loose: Vec<Shown>,
+    /// Whether it belongs to root, and the server will be nobody to it.
+    pub roots: bool,
+}
+
+/// What changed in folders that a server could write to, of what should not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Names of the table that have come to be.
+    pub appeared: Vec<Shown>,
+    /// Held places that are another file now.
+    pub replaced: Vec<Shown>,
+}
+
+impl Folders {
+    /// Judges the folders of a plan that is being drawn.
+    ///
+    /// # Errors
+    /// [`FolderRefused`], for the first folder that is not given, or for owners that cannot be served together.
+    pub fn judge(
+        mounts: &[Mount],
+        grounds: &Grounds,
+        root: Option<&AllowRoot>,
+    ) -> Result<Self, FolderRefused> {
+        let all = each(mounts, grounds)?;
+        let user = whose(&all, grounds, root.map(User::root))?;
+        if root.is_some() && !user.is_root() {
+            return Err(FolderRefused::RootForNothing);
+        }
+        Self::of(all, user)
+    }
+
+    /// Judges the folders of a plan again, at a start.
+    ///
+    /// # Errors
+    /// [`FolderRefused`] as when it was drawn; [`FolderRefused::OtherOwner`].
+    pub fn judge_again(mounts: &[Mount], user: User, grounds: &Grounds) -> Result<Self, FolderRefused> {
+        let all = each(mounts, grounds)?;
+        let now = whose(&all, grounds, user.is_root().then_some(user))?;
+        if now != user && !mounts.is_empty() {
+            return Err(FolderRefused::OtherOwner { was: user, is: now });
+        }
+        Self::of(all, user)
+    }
+
+    /// Whom the server runs as.
+    pub fn user(&self) -> User {
+        self.user
+    }
+
+    /// What is mounted in the cage, outer places before what lies in them.
+    pub fn binds(&self) -> &[Bind] {
+        &self.binds
+    }
+
+    /// What to tell about each folder.
+    pub fn told(&self) -> Vec<Told> {
+        let of = |folder: &Folder| {
+            let texts =
+                |all: &BTreeSet<PathBuf>| held::told(all).iter().map(|name| Shown::new(name)).collect();
+            Told {
+                path: Shown::new(folder.mount.path().as_str()),
+                held: texts(&folder.found.held),
+                loose: texts(&folder.found.links),
+                roots: folder.owner.0 == 0 && !self.user.is_root(),
+            }
+        };
+        self.all.iter().map(of).collect()
+    }
+
+    /// What changed since they were judged, of what a server should not have changed.
+    pub fn changes(&self) -> Changes {
+        let shown = |path: &Path| Shown::new(&path.to_string_lossy());
+        let mut changes = Changes::default();
+        for folder in &self.all {
+            for path in folder.found.there().difference(&self.there) {
+                changes.appeared.push(shown(path));
+            }
+        }
+        let held = self.all.iter().flat_map(|folder| &folder.found.held);
+        for path in held {
+            let was = self.binds.iter().find(|bind| Path::new(bind.path()) == path).map(Bind::identity);
+            if was.is_some() && identity(path).map(|(identity, _)| identity) != was {
+                changes.replaced.push(shown(path));
+            }
+        }
+        changes
+    }
+
+    fn of(all: Vec<Folder>, user: User) -> Result<Self, FolderRefused> {
+        let there = all.iter().flat_map(|folder| folder.found.there()).collect();
+        let binds = binds(&all)?;
+        Ok(Self { all, user, binds, there })
+    }
+}
+
+fn each(mounts: &[Mount], grounds: &Grounds) -> Result<Vec<Folder>, FolderRefused> {
+    let paths: BTreeSet<PathBuf> = mounts.iter().map(|mount| mount.path().as_path().to_owned()).collect();
+    mounts.iter().map(|mount| one(mount, &paths, grounds)).collect()
+}
+
+/// Judges one folder. A straight line: what it is, whether it may be given, what the user may do there.
+fn one(mount: &Mount, paths: &BTreeSet<PathBuf>, grounds: &Grounds) -> Result<Folder, FolderRefused> {
+    let path = mount.path().as_path();
+    let shown = || Shown::new(mount.path().as_str());
+    // without a right to read it, and without waiting: it may be a pipe
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = open(path, flags, Mode::empty()).map_err(|error| FolderRefused::of(&error.into(), path))?;
+    // the kernel's own word for what was opened: no link on the way, and not gone since
+    let leads = leads_to(&opened).map_err(|error| FolderRefused::of(&error, path))?;
+    if leads != path {
+        return Err(FolderRefused::Leads { path: shown(), to: Shown::new(&leads.to_string_lossy()) });
+    }
+    let found = fstat(&opened).map_err(|error| FolderRefused::of(&error.into(), path))?;
+    match rustix::fs::FileType::from_raw_mode(found.st_mode) {
+        rustix::fs::FileType::Directory => {}
+        rustix::fs::FileType::Symlink => {
+            let to = path.canonicalize().unwrap_or_default();
+            return Err(FolderRefused::Leads { path: shown(), to: Shown::new(&to.to_string_lossy()) });
+        }
+        _ => return Err(FolderRefused::NotAFolder { path: shown() }),
+    }
+    let is_there = |place: &Path| std::fs::symlink_metadata(place).is_ok();
+    if let Some(forbidden) = grounds.places.forbid(path, mount.access(), &is_there) {
+        return Err(FolderRefused::Forbidden { path: shown(), forbidden });
+    }
+    // with the rights that this process uses its files with: who may ask the engine could reach any folder through it
+    let mut wanted = Right::READ_OK | Right::EXEC_OK;
+    if mount.access() == Access::Write {
+        wanted |= Right::WRITE_OK;
+    }
+    match accessat(CWD, path, wanted, AtFlags::EACCESS) {
+        Ok(()) => {}
+        Err(error) => return Err(FolderRefused::NotYours { path: shown(), access: mount.access(), error }),
+    }
+    let found_in = match mount.access() {
+        Access::Read => Found::default(),
+        Access::Write => held::look(path, paths)
+            .map_err(|why| FolderRefused::TooMuch { path: shown(), why: why.into() })?,
+    };
+    let identity = Identity { device: found.st_dev, inode: found.st_ino };
+    Ok(Folder { mount: mount.clone(), identity, owner: (found.st_uid, found.st_gid), found: found_in })
+}
+
+fn leads_to(opened: &OwnedFd) -> std::io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd()))
+}
+
+/// As whom a server with these folders runs.
+///
+/// As the owner of them all: a folder that nobody else may read is unreadable to any other. Root's folders are read
+/// with what everybody may read there, unless root was asked for.
+fn whose(all: &[Folder], grounds: &Grounds, root: Option<User>) -> Result<User, FolderRefused> {
+    let mut first: Option<(User, &Folder)> = None;
+    for folder in all {
+        let (uid, gid) = folder.owner;
+        let owner = match User::owner(uid, gid) {
+            // somebody else's, which this user may read or write too: with this user's own rights, not the owner's
+            Some(_) if grounds.uid != 0 && uid != grounds.uid => User::owner(grounds.uid, grounds.gid),
+            // nor with those of a group that this user is not in
+            Some(_) if grounds.uid != 0 && !grounds.groups.contains(&gid) => User::owner(uid, grounds.gid),
+            Some(owner) => Some(owner),
+            None => root,
+        };
+        let Some(owner) = owner else {
+            if folder.mount.access() == Access::Write {
+                return Err(FolderRefused::Roots { path: Shown::new(folder.mount.path().as_str()) });
+            }
+            continue;
+        };
+        // the first decides the group; another group of the same owner's is theirs as well
+        let (user, of) = *first.get_or_insert((owner, folder));
+        if user.uid() != owner.uid() {
+            return Err(FolderRefused::TwoOwners {
+                one: Shown::new(of.mount.path().as_str()),
+                other: Shown::new(folder.mount.path().as_str()),
+                owners: (user, owner),
+            });
+        }
+    }
+    Ok(first.map_or(User::NOBODY, |(user, _)| user))
+}
+
+fn identity(path: &Path) -> Option<(Identity, u32)> {
+    let found = lstat(path).ok()?;
+    Some((Identity { device: found.st_dev, inode: found.st_ino }, found.st_uid))
+}
+
+/// The mounts of a cage: each folder; what is held in it, to be read; and the folders on the way there as they are, so
+/// that none can be moved aside.
+fn binds(all: &[Folder]) -> Result<Vec<Bind>, FolderRefused> {
+    let mut binds: BTreeMap<PathBuf, Bind> = BTreeMap::new();
+    let mut add = |path: &Path, writable: bool| {
+        let gone = || FolderRefused::Missing { path: Shown::new(&path.to_string_lossy()) };
+        // a name that is no text cannot be said to an engine
+        let text = path
+            .to_str()
+            .ok_or_else(|| FolderRefused::NotText { path: Shown::new(&path.to_string_lossy()) })?;
+        let (identity, owner) = identity(path).ok_or_else(gone)?;
+        let bind = Bind { path: text.to_owned(), writable, identity, owner };
+        binds.entry(path.to_owned()).or_insert(bind);
+        Ok(())
+    };
+    for folder in all {
+        add(folder.mount.path().as_path(), folder.mount.access() == Access::Write)?;
+    }
+    // whatever lies in a folder that can be written to: held places, and other mounts
+    for outer in all.iter().filter(|folder| folder.mount.access() == Access::Write) {
+        let root = outer.mount.path().as_path();
+        for path in &outer.found.held {
+            add(path, false)?;
+        }
+        let others = all.iter().map(|folder| folder.mount.path().as_path());
+        let inner = others.filter(|path| path.starts_with(root) && *path != root);
+        for path in outer.found.held.iter().map(PathBuf::as_path).chain(inner) {
+            for on_the_way in path.ancestors().skip(1).take_while(|above| *above != root) {
+                // in another mount, which has its own
+                if all.iter().any(|folder| folder.mount.path().as_path() == on_the_way) {
+                    break;
+                }
+                add(on_the_way, true)?;
+            }
+        }
+    }
+    for folder in all {
+        // what was judged is what is asked for, even if the path was turned in between
+        if let Some(bind) = binds.get_mut(folder.mount.path().as_path()) {
+            (bind.identity, bind.owner) = (folder.identity, folder.owner.0);
+        }
+    }
+    Ok(binds.into_values().collect())
+}
+
+impl From<held::TooMuch> for Shown {
+    fn from(why: held::TooMuch) -> Self {
+        Shown::new(&match why {
+            held::TooMuch::Entries => "it holds more than 100,000 files in its upper levels".to_owned(),
+            held::TooMuch::Places => "it holds more than 512 places that must stay read-only".to_owned(),
+            held::TooMuch::Unreadable(path, error) => format!("{} cannot be read: {error}", path.display()),
+        })
+    }
+}
+
+/// Whether a failure to reach a file means that there is none.
+fn is_missing(errno: Option<i32>) -> bool {
+    [Errno::NOENT, Errno::NOTDIR].iter().any(|missing| errno == Some(missing.raw_os_error()))
+}
+
+#[cfg(test)]
+mod tests;

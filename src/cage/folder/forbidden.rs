@@ -1,0 +1,452 @@
+//! Which folders is no server given, whoever asks?
+//!
+//! Those that hold what opens other doors: this machine's programs and settings, whole homes, credentials, the engine,
+//! Pinfold's own state; and those that would lie over the cage's own. Tables with a reason a row. Reading is enough
+//! for most of them: a credential that was read is used elsewhere.
+//!
+//! Invariant: no I/O here. Whether something is there is asked of whoever asks.
+
+use std::path::{Path, PathBuf};
+
+use crate::cage::profile::HOME;
+use crate::plan::{Access, SERVER_DIR};
+
+/// How far a row reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// The place, whatever lies in it, and what holds it.
+    Whole,
+    /// The place and what holds it; what lies in it may be given.
+    Itself,
+}
+
+/// A place that no server is given.
+pub struct Row {
+    /// Where it is.
+    pub place: &'static str,
+    /// How far that reaches.
+    pub reach: Reach,
+    /// Whether it is refused to readers, too, or to writers alone.
+    pub to: Access,
+    /// Why.
+    pub why: &'static str,
+}
+
+const fn whole(place: &'static str, why: &'static str) -> Row {
+    Row { place, reach: Reach::Whole, to: Access::Read, why }
+}
+
+const fn itself(place: &'static str, why: &'static str) -> Row {
+    Row { place, reach: Reach::Itself, to: Access::Read, why }
+}
+
+const fn to_writers(place: &'static str, why: &'static str) -> Row {
+    Row { place, reach: Reach::Whole, to: Access::Write, why }
+}
+
+const PROGRAMS: &str = "it holds this machine's programs, and the cage has its own there";
+const KERNEL: &str = "it is the kernel's, and the cage has its own there";
+const ENGINE: &str = "it holds the container engine's own files, those of every other container among them";
+
+/// Places of every machine.
+#[rustfmt::skip] // a row a line
+pub const SYSTEM: &[Row] = &[
+    whole("/bin", PROGRAMS),
+    whole("/lib", PROGRAMS),
+    whole("/lib32", PROGRAMS),
+    whole("/lib64", PROGRAMS),
+    whole("/libx32", PROGRAMS),
+    whole("/sbin", PROGRAMS),
+    whole("/usr", PROGRAMS),
+    whole("/etc", "it holds this machine's settings, passwords among them, and the cage has its own there"),
+    whole("/boot", "it holds what this machine starts from"),
+    whole("/dev", KERNEL),
+    whole("/proc", KERNEL),
+    whole("/sys", KERNEL),
+    whole("/run", "it holds the sockets of this machine's services, the engine's among them"),
+    whole("/var/lib/containerd", ENGINE),
+    whole("/var/lib/containers", ENGINE),
+    whole("/var/lib/docker", ENGINE),
+    whole("/var/lib/kubelet", ENGINE),
+    whole("/var/spool/at", "it holds commands that this machine runs by itself"),
+    whole("/var/spool/cron", "it holds commands that this machine runs by itself"),
+    itself("/tmp", "it holds every program's temporary files and sockets, and the cage has its own there"),
+    itself("/var/tmp", "it holds every program's temporary files"),
+    whole("/tmp/pinfold", "the cage keeps files of its own there"),
+    whole(SERVER_DIR, "the cage keeps the server itself there"),
+    whole(HOME, "it is the home that the server has in its cage"),
+];
+
+const TOKENS: &str = "a program keeps tokens or passwords there";
+const KEYS: &str = "it holds private keys";
+const CLOUD: &str = "it holds credentials of a cloud or a cluster";
+const BROWSER: &str = "it holds a browser's cookies and passwords";
+const KEYRING: &str = "it holds a keyring or a password store";
+const WALLET: &str = "it holds a wallet";
+const AI: &str = "an AI client keeps its own settings, credentials and conversations there";
+const CHATS: &str = "it holds the sessions of a messenger";
+const RUNS: &str = "what is in it runs by itself, or whenever a shell looks for a program";
+const MANY: &str = "it holds the settings and data of every program, credentials among them";
+
+/// Places of every home, below it.
+#[rustfmt::skip] // a row a line
+pub const IN_A_HOME: &[Row] = &[
+    whole(".ssh", KEYS),
+    whole(".gnupg", KEYS),
+    whole(".pki", KEYS),
+    whole(".config/sops", KEYS),
+    whole(".config/age", KEYS),
+    whole(".aws", CLOUD),
+    whole(".azure", CLOUD),
+    whole(".config/gcloud", CLOUD),
+    whole(".kube", CLOUD),
+    whole(".oci", CLOUD),
+    whole(".aliyun", CLOUD),
+    whole(".bluemix", CLOUD),
+    whole(".fly", CLOUD),
+    whole(".boto", CLOUD),
+    whole(".s3cfg", CLOUD),
+    whole(".config/doctl", CLOUD),
+    whole(".config/hcloud", CLOUD),
+    whole(".config/linode-cli", CLOUD),
+    whole(".config/rclone", CLOUD),
+    whole(".config/scw", CLOUD),
+    whole(".terraform.d", CLOUD),
+    whole(".pulumi", CLOUD),
+    whole(".vault-token", TOKENS),
+    whole(".netrc", TOKENS),
+    whole(".authinfo", TOKENS),
+    whole(".authinfo.gpg", TOKENS),
+    whole(".git-credentials", TOKENS),
+    whole(".config/git", TOKENS),
+    whole(".config/gh", TOKENS),
+    whole(".config/glab-cli", TOKENS),
+    whole(".config/hub", TOKENS),
+    whole(".npmrc", TOKENS),
+    whole(".yarnrc", TOKENS),
+    whole(".yarnrc.yml", TOKENS),
+    whole(".pypirc", TOKENS),
+    whole(".config/pip", TOKENS),
+    whole(".config/uv", TOKENS),
+    whole(".local/share/uv/credentials", TOKENS),
+    whole(".config/pypoetry", TOKENS),
+    whole(".cargo/credentials", TOKENS),
+    whole(".cargo/credentials.toml", TOKENS),
+    whole(".gem/credentials", TOKENS),
+    whole(".m2/settings.xml", TOKENS),
+    whole(".gradle/gradle.properties", TOKENS),
+    whole(".nuget", TOKENS),
+    whole(".composer", TOKENS),
+    whole(".config/composer", TOKENS),
+    whole(".pgpass", TOKENS),
+    whole(".my.cnf", TOKENS),
+    whole(".mylogin.cnf", TOKENS),
+    whole(".config/netlify", TOKENS),
+    whole(".local/share/com.vercel.cli", TOKENS),
+    whole(".config/.wrangler", TOKENS),
+    whole(".wrangler", TOKENS),
+    whole(".config/configstore", TOKENS),
+    whole(".bash_history", "it holds the commands you typed"),
+    whole(".zsh_history", "it holds the commands you typed"),
+    whole(".docker", "it is the container engine's client: its credentials, its sockets"),
+    whole(".colima", ENGINE),
+    whole(".lima", ENGINE),
+    whole(".orbstack", ENGINE),
+    whole(".rd", ENGINE),
+    whole(".config/containers", ENGINE),
+    whole(".local/share/containers", ENGINE),
+    whole(".local/share/docker", ENGINE),
+    whole(".mozilla", BROWSER),
+    whole(".config/BraveSoftware", BROWSER),
+    whole(".config/chromium", BROWSER),
+    whole(".config/google-chrome", BROWSER),
+    whole(".config/microsoft-edge", BROWSER),
+    whole(".config/mozilla", BROWSER),
+    whole(".config/opera", BROWSER),
+    whole(".config/vivaldi", BROWSER),
+    whole(".librewolf", BROWSER),
+    whole(".thunderbird", "it holds mail"),
+    whole("Maildir", "it holds mail"),
+    whole("snap", "it holds the data of packaged programs, browsers among them"),
+    whole(".var", "it holds the data of packaged programs, browsers among them"),
+    whole(".password-store", KEYRING),
+    whole(".local/share/keyrings", KEYRING),
+    whole(".local/share/kwalletd", KEYRING),
+    whole(".config/1Password", KEYRING),
+    whole(".config/op", KEYRING),
+    whole(".config/Bitwarden", KEYRING),
+    whole(".config/Bitwarden CLI", KEYRING),
+    whole(".config/keepassxc", KEYRING),
+    whole(".config/Signal", CHATS),
+    whole(".config/Slack", CHATS),
+    whole(".config/discord", CHATS),
+    whole(".local/share/TelegramDesktop", CHATS),
+    whole(".bitcoin", WALLET),
+    whole(".electrum", WALLET),
+    whole(".ethereum", WALLET),
+    whole(".config/solana", WALLET),
+    whole(".monero", WALLET),
+    whole(".claude", AI),
+    whole(".claude.json", AI),
+    whole(".config/Claude", AI),
+    whole(".config/claude", AI),
+    whole(".codeium", AI),
+    whole(".codex", AI),
+    whole(".config/github-copilot", AI),
+    whole(".config/goose", AI),
+    whole(".config/opencode", AI),
+    whole(".local/share/opencode", AI),
+    whole(".config/zed", AI),
+    whole(".local/share/zed", AI),
+    whole(".continue", AI),
+    whole(".cursor", AI),
+    whole(".config/Cursor", AI),
+    whole(".gemini", AI),
+    whole(".ollama", AI),
+    whole(".windsurf", AI),
+    whole(".config/Windsurf", AI),
+    whole(".config/Code", AI),
+    whole(".config/VSCodium", AI),
+    whole(".vscode", AI),
+    whole(".vscode-server", AI),
+    whole(".config/JetBrains", AI),
+    whole(".local/share/JetBrains", AI),
+    itself(".config", MANY),
+    itself(".local", MANY),
+    itself(".local/share", MANY),
+    itself(".local/state", MANY),
+    itself(".cache", MANY),
+    to_writers(".local/bin", RUNS),
+    to_writers("bin", RUNS),
+    to_writers(".cargo", RUNS),
+    to_writers(".rustup", RUNS),
+    to_writers(".nvm", RUNS),
+    to_writers(".pyenv", RUNS),
+    to_writers(".oh-my-zsh", RUNS),
+    to_writers(".config/autostart", RUNS),
+    to_writers(".config/environment.d", RUNS),
+    to_writers(".config/fish", RUNS),
+    to_writers(".config/nvim", RUNS),
+    to_writers(".config/systemd", RUNS),
+    to_writers(".local/share/applications", RUNS),
+    to_writers(".local/share/systemd", RUNS),
+];
+
+/// Names that say what a folder is wherever it lies: a copy, or another user's home.
+#[rustfmt::skip] // a row a line
+pub const ANYWHERE: &[(&str, &str)] = &[
+    (".ssh", KEYS),
+    (".gnupg", KEYS),
+    (".password-store", KEYRING),
+];
+
+/// What this machine has that is nobody's to give.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// The homes of its users.
+    pub homes: Vec<PathBuf>,
+    /// Pinfold's own directories.
+    pub own: Vec<PathBuf>,
+    /// Sockets on which an engine may listen.
+    pub sockets: Vec<PathBuf>,
+    /// The launcher itself.
+    pub program: Option<PathBuf>,
+}
+
+/// Why a folder is not given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forbidden {
+    /// The place that it is, lies in, or holds.
+    pub place: PathBuf,
+    /// Which of these: `is`, `lies in`, `holds`.
+    pub how: &'static str,
+    /// Why that place is not given.
+    pub why: &'static str,
+}
+
+/// How a folder lies to a place; none where they have nothing to do with each other.
+fn how(folder: &Path, place: &Path, reach: Reach) -> Option<&'static str> {
+    if folder == place {
+        Some("is")
+    } else if place.starts_with(folder) {
+        Some("holds")
+    } else if reach == Reach::Whole && folder.starts_with(place) {
+        Some("lies in")
+    } else {
+        None
+    }
+}
+
+impl Places {
+    /// The first reason not to give a folder to a server; `is_there` says whether something exists.
+    pub fn forbid(
+        &self,
+        folder: &Path,
+        access: Access,
+        is_there: &dyn Fn(&Path) -> bool,
+    ) -> Option<Forbidden> {
+        let found = |place: &Path, reach, why| {
+            how(folder, place, reach).map(|how| Forbidden { place: place.to_owned(), how, why })
+        };
+        let applies = |row: &&Row| row.to == Access::Read || access == Access::Write;
+        let own = |place: &PathBuf| {
+            found(place, Reach::Whole, "it is Pinfold's own: pins, and the key that seals them")
+        };
+        if let Some(forbidden) = self.own.iter().find_map(own) {
+            return Some(forbidden);
+        }
+        for row in SYSTEM.iter().filter(applies) {
+            if let Some(forbidden) = found(Path::new(row.place), row.reach, row.why) {
+                return Some(forbidden);
+            }
+        }
+        for home in &self.homes {
+            let why = "it is a whole home: keys, credentials, and what runs at the next log-in";
+            if let Some(forbidden) = found(home, Reach::Itself, why) {
+                return Some(forbidden);
+            }
+            for row in IN_A_HOME.iter().filter(applies) {
+                let place = home.join(row.place);
+                // what holds a place that is not there holds nothing
+                if let Some(forbidden) = found(&place, row.reach, row.why)
+                    && (forbidden.how != "holds" || is_there(&place))
+                {
+                    return Some(forbidden);
+                }
+            }
+        }
+        for (name, why) in ANYWHERE {
+            let place = folder.ancestors().find(|part| part.file_name().is_some_and(|last| last == *name));
+            if let Some(forbidden) = place.and_then(|place| found(place, Reach::Whole, why)) {
+                return Some(forbidden);
+            }
+            let below = folder.join(name);
+            if is_there(&below) {
+                return Some(Forbidden { place: below, how: "holds", why });
+            }
+        }
+        for socket in &self.sockets {
+            if let Some(forbidden) =
+                found(socket, Reach::Itself, "whoever reaches the engine is root on this machine")
+            {
+                return Some(forbidden);
+            }
+        }
+        match &self.program {
+            Some(program) if access == Access::Write => found(program, Reach::Itself, "it is Pinfold itself"),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> Places {
+        Places {
+            homes: vec!["/home/u".into(), "/root".into()],
+            own: vec!["/srv/pinfold/state".into()],
+            sockets: vec!["/srv/engine/docker.sock".into()],
+            program: Some("/srv/tools/pinfold".into()),
+        }
+    }
+
+    fn forbidden(folder: &str, access: Access, there: &[&str]) -> Option<String> {
+        let is_there = |path: &Path| there.iter().any(|there| Path::new(there) == path);
+        let found = places().forbid(Path::new(folder), access, &is_there)?;
+        Some(format!("{} {}", found.how, found.place.display()))
+    }
+
+    #[test]
+    fn every_row_of_this_machine_refuses_its_place_and_accepts_its_neighbour() {
+        for row in SYSTEM {
+            assert!(forbidden(row.place, Access::Read, &[]).is_some(), "{}", row.place);
+            let inside = format!("{}/x", row.place);
+            assert_eq!(
+                forbidden(&inside, Access::Read, &[]).is_some(),
+                row.reach == Reach::Whole,
+                "{inside}"
+            );
+            let neighbour = format!("/srv{}x", row.place);
+            assert_eq!(forbidden(&neighbour, Access::Write, &[]), None, "{neighbour}");
+        }
+    }
+
+    #[test]
+    fn every_row_of_a_home_refuses_its_place_and_accepts_its_neighbour() {
+        for row in IN_A_HOME {
+            for home in ["/home/u", "/root"] {
+                let place = format!("{home}/{}", row.place);
+                assert!(forbidden(&place, Access::Write, &[]).is_some(), "{place}");
+                assert_eq!(forbidden(&place, Access::Read, &[]).is_some(), row.to == Access::Read, "{place}");
+                let neighbour = format!("{home}/projects/{}x", row.place);
+                assert_eq!(forbidden(&neighbour, Access::Write, &[]), None, "{neighbour}");
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_whatever_holds_a_place_and_homes_with_everything_above_them() {
+        for (folder, holds) in [
+            ("/home", "holds /home/cage"),
+            ("/home/u", "is /home/u"),
+            ("/root", "is /root"),
+            ("/var", "holds /var/lib/containerd"),
+            ("/var/lib", "holds /var/lib/containerd"),
+            ("/opt", "holds /opt/server"),
+            ("/srv", "holds /srv/pinfold/state"),
+            ("/srv/pinfold/state/pins", "lies in /srv/pinfold/state"),
+            ("/srv/engine", "holds /srv/engine/docker.sock"),
+        ] {
+            assert_eq!(forbidden(folder, Access::Read, &[]).as_deref(), Some(holds), "{folder}");
+        }
+        assert_eq!(forbidden("/srv/tools", Access::Write, &[]).as_deref(), Some("holds /srv/tools/pinfold"));
+        assert_eq!(forbidden("/srv/tools", Access::Read, &[]), None);
+    }
+
+    #[test]
+    fn a_folder_above_a_credential_store_is_refused_where_the_store_is_there() {
+        let folder = "/home/u/.local/share/com.vercel.cli";
+        assert!(forbidden(folder, Access::Read, &[]).is_some());
+        let above = "/home/u/.cargo";
+        assert_eq!(forbidden(above, Access::Read, &[]), None);
+        let store = ["/home/u/.cargo/credentials.toml"];
+        assert_eq!(
+            forbidden(above, Access::Read, &store).as_deref(),
+            Some("holds /home/u/.cargo/credentials.toml")
+        );
+    }
+
+    #[test]
+    fn a_folder_of_keys_is_one_wherever_it_lies() {
+        for folder in ["/srv/backup/.ssh", "/srv/backup/.ssh/old", "/data/.gnupg"] {
+            assert!(forbidden(folder, Access::Read, &[]).is_some(), "{folder}");
+        }
+        assert_eq!(
+            forbidden("/data/u", Access::Read, &["/data/u/.ssh"]).as_deref(),
+            Some("holds /data/u/.ssh")
+        );
+        assert_eq!(forbidden("/data/u", Access::Read, &[]), None);
+    }
+
+    #[test]
+    fn accepts_what_people_work_in() {
+        for folder in [
+            "/home/u/notes",
+            "/home/u/.config/foo",
+            "/home/u/src/pinfold",
+            "/tmp/x",
+            "/var/tmp/x",
+            "/srv/data",
+            "/mnt/disk",
+            "/var/log",
+            "/var/www",
+            "/opt/data",
+            "/home/u/Documents/usr",
+            "/data",
+        ] {
+            assert_eq!(forbidden(folder, Access::Write, &[]), None, "{folder}");
+        }
+    }
+}
