@@ -82,6 +82,11 @@ impl Client {
         Self { resolver, extra_roots: Box::new(extra_roots), tls, operator, third_party }
     }
 
+    /// What names are looked up by.
+    pub fn resolver(&self) -> &Resolver {
+        &self.resolver
+    }
+
     /// Asks for a document and keeps it in memory.
     ///
     /// # Errors

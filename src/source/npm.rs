@@ -16,7 +16,7 @@ use super::SourceError;
 use super::manifest::text;
 use super::name::{NpmName, NpmVersion};
 use super::npm_config::Registries;
-use super::package::NpmPackage;
+use super::package::{Ecosystem, NpmPackage};
 use super::registry::Registry;
 use super::release::{Integrity, Manifest, Origin, Release};
 use super::spec::{NpmSpec, Tag, Wanted};
@@ -36,15 +36,18 @@ pub async fn find(client: &Client, registries: &Registries, spec: &NpmSpec) -> R
     let url = registry.url().child(spec.name().as_str());
     let document =
         client.get(url, "application/json", Limits::DOCUMENT).await.map_err(|error| match error {
-            NetError::Status { status: 404, .. } => {
-                SourceError::UnknownPackage { name: spec.name().clone(), registry: shown(registry) }
-            }
+            NetError::Status { status: 404, .. } => SourceError::UnknownPackage {
+                ecosystem: Ecosystem::Npm,
+                name: Shown::new(spec.name().as_str()),
+                registry: shown(registry),
+            },
             NetError::Status { status: status @ (401 | 403), .. } => SourceError::Denied {
+                ecosystem: Ecosystem::Npm,
                 registry: shown(registry),
                 status,
                 credential_held: registries.has_credential(registry),
             },
-            why => SourceError::Unreachable { registry: shown(registry), why },
+            why => unreachable(registry, why),
         })?;
     choose(&document, registry, spec)
 }
@@ -69,23 +72,32 @@ pub async fn tarball(
         tarball: String,
     }
     let registry = registries.of(name);
-    let unreachable = |why| SourceError::Unreachable { registry: shown(registry), why };
+    let unreachable = |why| unreachable(registry, why);
     let url = registry.url().child(name.as_str()).child(&version.to_string());
     let document = client.get(url, "application/json", Limits::DOCUMENT).await.map_err(unreachable)?;
-    let document: Version = serde_json::from_slice(&document).map_err(|error| SourceError::Nonsense {
-        registry: shown(registry),
-        why: Shown::new(&format!("its document is unreadable: {error}")),
-    })?;
+    let document: Version = serde_json::from_slice(&document)
+        .map_err(|error| nonsense(registry, &format!("its document is unreadable: {error}")))?;
     let target = registry.url().leads_to(&document.dist.tarball).map_err(|why| unreachable(why.into()))?;
     let bytes = client.get(target, "*/*", Limits::TARBALL).await.map_err(unreachable)?;
     if Integrity::of(&bytes) != integrity {
-        return Err(SourceError::OtherBytes { package: Shown::new(&format!("{name}@{version}")) });
+        return Err(SourceError::OtherBytes {
+            ecosystem: Ecosystem::Npm,
+            package: Shown::new(&format!("{name}@{version}")),
+        });
     }
     Ok(bytes)
 }
 
 fn shown(registry: &Registry) -> Shown {
     Shown::new(&registry.to_string())
+}
+
+fn unreachable(registry: &Registry, why: NetError) -> SourceError {
+    SourceError::Unreachable { ecosystem: Ecosystem::Npm, registry: shown(registry), why }
+}
+
+fn nonsense(registry: &Registry, why: &str) -> SourceError {
+    SourceError::Nonsense { ecosystem: Ecosystem::Npm, registry: shown(registry), why: Shown::new(why) }
 }
 
 /// As much of a registry's document as is needed; each version stays text until it is chosen.
@@ -103,7 +115,7 @@ struct Document<'a> {
 }
 
 fn choose(document: &[u8], registry: &Registry, spec: &NpmSpec) -> Result<Release, SourceError> {
-    let nonsense = |why: String| SourceError::Nonsense { registry: shown(registry), why: Shown::new(&why) };
+    let nonsense = |why: String| nonsense(registry, &why);
     let document: Document<'_> = serde_json::from_slice(document)
         .map_err(|error| nonsense(format!("its document is unreadable: {error}")))?;
     let name = spec.name();
@@ -112,9 +124,8 @@ fn choose(document: &[u8], registry: &Registry, spec: &NpmSpec) -> Result<Releas
     }
 
     let version = document.pick(spec.wanted()).ok_or_else(|| SourceError::UnknownVersion {
-        name: name.clone(),
-        wanted: Shown::new(&spec.wanted().to_string()),
-        newest: document.newest(),
+        package: Shown::new(&format!("{name}@{}", spec.wanted())),
+        newest: document.newest().iter().map(|version| Shown::new(&version.to_string())).collect(),
     })?;
     let entry = document
         .entry(&version)
@@ -125,8 +136,8 @@ fn choose(document: &[u8], registry: &Registry, spec: &NpmSpec) -> Result<Releas
     }
     let package = || Shown::new(&format!("{name}@{version}"));
     let listed = entry.pointer("/dist/integrity").and_then(Value::as_str).unwrap_or_default();
-    let integrity =
-        Integrity::of_list(listed).map_err(|_| SourceError::HashMissing { package: package() })?;
+    let integrity = Integrity::of_list(listed)
+        .map_err(|_| SourceError::HashMissing { ecosystem: Ecosystem::Npm, package: package() })?;
 
     let mut manifest = Manifest::read(name, &version, &entry)?;
     let facts = &mut manifest.facts;
@@ -138,7 +149,8 @@ fn choose(document: &[u8], registry: &Registry, spec: &NpmSpec) -> Result<Releas
     facts.unpacked_bytes = entry.pointer("/dist/unpackedSize").and_then(Value::as_u64);
     facts.published = document.at(&version.to_string());
     facts.first_published = document.first_published();
-    facts.latest = document.tagged("latest").filter(|latest| *latest != version);
+    let latest = document.tagged("latest").filter(|latest| *latest != version);
+    facts.latest = latest.map(|latest| Shown::new(&latest.to_string()));
     let package = NpmPackage { name: name.clone(), version, integrity };
     Ok(Release::npm(package, Origin::Registry(registry.clone()), manifest))
 }

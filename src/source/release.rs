@@ -15,8 +15,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha512};
 
-use super::name::NpmVersion;
-use super::package::{NpmPackage, Package};
+use super::package::{NpmPackage, Package, PypiPackage};
 use super::registry::Registry;
 use crate::text::Shown;
 
@@ -111,13 +110,23 @@ pub struct Release {
     package: Package,
     origin: Origin,
     bins: Vec<Bin>,
+    scripts: Option<Vec<String>>,
     facts: Facts,
 }
 
 impl Release {
     pub(super) fn npm(package: NpmPackage, origin: Origin, manifest: Manifest) -> Self {
         let Manifest { bins, facts } = manifest;
-        Self { package: Package::Npm(package), origin, bins, facts }
+        Self { package: Package::Npm(package), origin, bins, scripts: None, facts }
+    }
+
+    pub(super) fn pypi(
+        package: PypiPackage,
+        origin: Origin,
+        scripts: Option<Vec<String>>,
+        facts: Facts,
+    ) -> Self {
+        Self { package: Package::Pypi(package), origin, bins: Vec::new(), scripts, facts }
     }
 
     /// The package, its version and its hash. Its dependencies have theirs in the lock.
@@ -141,6 +150,11 @@ impl Release {
     /// The programs it offers, by name; none for a plain library.
     pub fn bins(&self) -> &[Bin] {
         &self.bins
+    }
+
+    /// The console scripts of a Python package, sorted; none where an index does not tell, and the install has to.
+    pub fn scripts(&self) -> Option<&[String]> {
+        self.scripts.as_deref()
     }
 
     /// What else is known of it.
@@ -190,6 +204,8 @@ pub struct Facts {
     pub mcp_name: Option<Shown>,
     /// The Node versions it asks for.
     pub engines_node: Option<Shown>,
+    /// The Python versions it asks for.
+    pub requires_python: Option<Shown>,
     /// The scripts that npm would run at install, which Pinfold does not: name and command.
     pub install_scripts: Vec<(&'static str, Shown)>,
     /// Why it should not be used, in its publisher's words.
@@ -204,8 +220,12 @@ pub struct Facts {
     pub maintainers: Option<usize>,
     /// Whether the registry has a provenance attestation for it. It is not verified.
     pub attested: bool,
-    /// The version `latest` stands at, where that is another one.
-    pub latest: Option<NpmVersion>,
+    /// The version `latest` stands at, or the newest one, where that is another one.
+    pub latest: Option<Shown>,
+    /// Newer versions that could not be chosen, each with the reason.
+    pub passed_over: Vec<Shown>,
+    /// The size of the largest file it may be installed from in bytes, as the index says.
+    pub download_bytes: Option<u64>,
     /// The size of the unpacked files in bytes, as the registry says.
     pub unpacked_bytes: Option<u64>,
 }
