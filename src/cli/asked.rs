@@ -198,7 +198,7 @@ impl Asked {
             },
             deprecated: told.deprecated.clone(),
             dropped_env: dropped.collect(),
-            read_as: self.notes.clone(),
+            remarks: self.notes.clone(),
             folders: self.folders.facts(),
         }
     }

@@ -23,12 +23,12 @@ use crate::failure::{Code, Failure};
 use crate::install::npm::Npm;
 use crate::install::pypi::{Places, Pypi};
 use crate::install::runtime::{self, Artifact, Larder, NpmArtifact, PypiArtifact, Recipe, Runtime};
-use crate::net::{Client, Limits, Resolver, Target};
+use crate::net::{Client, Resolver};
 use crate::pin::Store;
-use crate::plan::Plan;
+use crate::plan::{Plan, PypiTree};
 use crate::source::{
-    self, NpmConfig, PipConfig, PipSurroundings, Registries, SourceError, Surroundings as NpmSurroundings,
-    npm,
+    Index, NpmConfig, PipConfig, PipSurroundings, Registries, SourceError, Surroundings as NpmSurroundings,
+    npm, pypi,
 };
 use crate::state::{Config, Home, Launch};
 use crate::text::Shown;
@@ -168,58 +168,46 @@ impl Host {
         Ok(Npm::new(self.engine().await?, runtime, registries, self.resolver(), self.roots()?, self.stamp()?))
     }
 
-    /// uv, in cages of this runtime. The index is asked for one of these projects, to learn where it keeps files.
-    pub async fn pypi(&self, runtime: Runtime, projects: &[&str]) -> Result<Pypi, Failure> {
-        let index = self.index(runtime.registry())?;
-        let mut files = Vec::new();
-        for project in projects {
-            match self.listed(&index, project).await {
-                Ok(found) => files.extend(found.into_iter().map(|file| file.url)),
-                // a project of this disk need not be in the index
-                Err(_) if projects.len() > 1 => continue,
-                Err(error) => return Err(error),
-            }
-            if !files.is_empty() {
-                break;
-            }
-        }
-        let places = Places { index, files };
+    /// uv, in cages of this runtime, fetching from these places.
+    pub async fn pypi(&self, runtime: Runtime, places: Places) -> Result<Pypi, Failure> {
         Ok(Pypi::new(self.engine().await?, runtime, places, self.resolver(), self.roots()?, self.stamp()?))
     }
 
     /// The index of Python packages: the user's own, else the one that the client of a runtime image has built in.
-    fn index(&self, built_in: Option<&str>) -> Result<source::Registry, Failure> {
-        let chosen = self.config.pypi_index().map(ToString::to_string);
-        let index = PipConfig::read(&PipSurroundings::of_process(chosen))?.index(built_in)?;
-        Ok(index.registry().clone())
+    pub async fn index(&self, out: &Out) -> Result<Index, Failure> {
+        let config = self.pip_config()?;
+        if !config.needs_client_default() {
+            return Ok(config.index(None)?);
+        }
+        let engine = self.engine().await?;
+        for recipe in Recipe::pythons() {
+            if let Some(runtime) = runtime::find(engine.as_ref(), &self.stamp()?, &recipe).await? {
+                return Ok(config.index(runtime.registry())?);
+            }
+        }
+        // none to ask yet: the newest is the one most servers will run on
+        let runtime = self.runtime_of(&Recipe::python_3_13(), out).await?;
+        Ok(config.index(runtime.registry())?)
     }
 
-    /// The files an index has of a project. Source: the simple repository API, PEP 503 and PEP 691.
-    async fn listed(&self, index: &source::Registry, project: &str) -> Result<Vec<Listed>, Failure> {
-        #[derive(serde::Deserialize)]
-        struct Project {
-            files: Vec<File>,
+    fn pip_config(&self) -> Result<PipConfig, Failure> {
+        let chosen = self.config.pypi_index().map(ToString::to_string);
+        Ok(PipConfig::read(&PipSurroundings::of_process(chosen))?)
+    }
+
+    /// Where the packages of a pinned tree come from.
+    pub async fn places(&self, out: &Out, tree: &PypiTree) -> Result<Places, Failure> {
+        let index = self.index(out).await?;
+        for (name, _) in tree.versions() {
+            match pypi::files(&self.client, &index, name).await {
+                Ok(files) if files.is_empty() => {}
+                Ok(files) => return Ok(Places { index: index.registry().clone(), files }),
+                // one of this disk need not be in the index
+                Err(SourceError::UnknownPackage { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
-        #[derive(serde::Deserialize)]
-        struct File {
-            filename: String,
-            url: String,
-        }
-        // a project's page ends in a slash; without it the index answers with a redirect
-        let page = index.url().child(project).child("");
-        let failed = |why: &dyn std::fmt::Display| index_failed(index, why);
-        let answer = self
-            .client
-            .get(page.clone(), "application/vnd.pypi.simple.v1+json", Limits::DOCUMENT)
-            .await
-            .map_err(|error| failed(&error))?;
-        let project: Project = serde_json::from_slice(&answer).map_err(|error| failed(&error))?;
-        let mut listed = Vec::new();
-        for file in project.files {
-            let url = self.resolver.file_of(&page, &file.url).await.map_err(|error| failed(&error))?;
-            listed.push(Listed { name: file.filename, url });
-        }
-        Ok(listed)
+        Ok(Places { index: index.registry().clone(), files: Vec::new() })
     }
 
     /// The certificates this host trusts, as one PEM file; none where it has none.
@@ -294,42 +282,12 @@ impl Registry<'_> {
 
     /// One file of a Python package index.
     async fn pypi(&self, artifact: &PypiArtifact, built_in: Option<&str>) -> Result<Vec<u8>, Failure> {
-        let index = self.host.index(built_in)?;
-        let client = &self.host.client;
-        let files = self.host.listed(&index, &artifact.package).await?;
-        let Some(file) = files.into_iter().find(|file| file.name == artifact.file) else {
-            return Err(index_failed(&index, &format!("it does not have {}", artifact.file)));
-        };
-        let mut bytes = Vec::new();
-        let got = client
-            .download(file.url, Limits::TARBALL, &mut bytes)
-            .await
-            .map_err(|error| index_failed(&index, &error))?;
-        if got.sha256 == artifact.sha256 {
-            return Ok(bytes);
-        }
-        Err(Failure::new(
-            Code::HashMismatch,
-            format!("{} was served with other bytes than its hash names", artifact.file),
-            "the package index, or a proxy before it, changed the file",
-            "do not use that index until it is explained; `pip config list` shows which it is",
-        ))
+        let index = self.host.pip_config()?.index(built_in)?;
+        let name = artifact.package.parse().map_err(|_| unfollowed("a package's name"))?;
+        let fetched: Result<_, SourceError> =
+            pypi::file(&self.host.client, &index, &name, &artifact.file, artifact.sha256).await;
+        Ok(fetched?)
     }
-}
-
-/// A file that a Python package index lists.
-struct Listed {
-    name: String,
-    url: Target,
-}
-
-fn index_failed(index: &source::Registry, why: &dyn std::fmt::Display) -> Failure {
-    Failure::new(
-        Code::RegistryFailed,
-        format!("{index} could not be asked"),
-        why,
-        "check the network, and with `pip config list` that this is the package index you mean",
-    )
 }
 
 fn unfollowed(what: &str) -> Failure {

@@ -189,8 +189,7 @@ async fn install(
         }
         Tree::Pypi(tree) => {
             let runtime = host.runtime_of(&Recipe::of(pin.plan().runtime())?, out).await?;
-            let names: Vec<&str> = tree.versions().map(|(name, _)| name.as_str()).collect();
-            let pypi = host.pypi(runtime, &names).await?;
+            let pypi = host.pypi(runtime, host.places(out, tree).await?).await?;
             pypi.install(pin, tree, archive, out).await?
         }
     };

@@ -4,6 +4,7 @@
 //! third-party is unpacked on this host or run anywhere. What differs between ecosystems is in a file of each.
 
 mod npm;
+mod pypi;
 
 use super::asked::{Asked, PlanOptions};
 use super::host::Host;
@@ -13,6 +14,7 @@ use crate::failure::Failure;
 use crate::install;
 use crate::plan::{Facts, Lock, Plan, Program, Released, Runtime};
 use crate::source::{Release, Spec, path};
+use crate::text::Shown;
 
 /// A plan, and what belongs to it.
 pub struct Prepared {
@@ -35,6 +37,10 @@ struct Resolved {
     lock: Vec<u8>,
     runtime: install::runtime::Runtime,
     program: Program,
+    /// What was chosen otherwise than one might think, a sentence each.
+    remarks: Vec<Shown>,
+    /// The package's one line about itself, where its client told one that the registry did not.
+    summary: Option<Shown>,
 }
 
 /// Makes the plan of what was typed.
@@ -42,17 +48,19 @@ pub async fn prepare(host: &Host, out: &Out, text: &str, options: &PlanOptions) 
     let asked = Asked::read(host, text, options)?;
     let resolved = match &asked.spec {
         Spec::Npm(spec) => npm::published(host, out, &asked, spec).await?,
-        Spec::Pypi(_) => return Err(not_yet(text)),
+        Spec::Pypi(spec) => pypi::published(host, out, &asked, spec).await?,
         Spec::Path(spec) => {
             path::look(spec.as_path())?;
             npm::local(host, out, &asked, spec.as_path()).await?
         }
     };
-    let Resolved { release, archive, lock, runtime, program } = resolved;
+    let Resolved { release, archive, lock, runtime, program, remarks, summary } = resolved;
     let released = Released::from(&release);
     let lock = Lock::read(&lock, &released)?;
     let runtime = Runtime::new(runtime.name(), runtime.version(), runtime.recipe())?;
-    let facts = asked.facts(&release);
+    let mut facts = asked.facts(&release);
+    facts.remarks.extend(remarks);
+    facts.description = facts.description.or(summary);
     let plan = asked.draw(host, released, &lock, runtime, program)?;
     Ok(Prepared { plan, lock, facts, archive })
 }
@@ -75,9 +83,4 @@ pub fn prepare_again(
     let (runtime, program) = (kept.plan.runtime().clone(), kept.plan.program().clone());
     let plan = asked.draw(host, kept.plan.release().clone(), &kept.lock, runtime, program)?;
     Ok(Some(Prepared { plan, lock: kept.lock, facts: kept.facts, archive: kept.archive }))
-}
-
-fn not_yet(text: &str) -> Failure {
-    let (what, carried) = ("a Python package", "`npm:` packages and `path:` files and folders");
-    crate::source::SourceError::NotYet { text: crate::text::Shown::new(text), what, carried }.into()
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::command::command_for;
 use super::layout::{Layout, Palette, Voice};
 use crate::plan::{Access, Argument, Exactly, Facts, FolderFacts, Lock, Origin, Plan};
+use crate::source::Package;
 use crate::text::Shown;
 
 /// Days a version is called new for: most bad releases are found and withdrawn within days.
@@ -95,7 +96,14 @@ impl<'a> Card<'a> {
                 return vec![Note::ours(
                     "unvouched",
                     Voice::Notice,
-                    "plain npm: anyone may publish a look-alike, and nobody has looked at this one",
+                    match self.plan.release().package() {
+                        Package::Npm(_) => {
+                            "plain npm: anyone may publish a look-alike, and nobody has looked at this one"
+                        }
+                        Package::Pypi(_) => {
+                            "plain PyPI: anyone may publish a look-alike, and nobody has looked at this one"
+                        }
+                    },
                 )];
             }
             Origin::Path(_) => "a package on this disk: nobody but its owner vouches for it",
@@ -237,8 +245,8 @@ impl<'a> Card<'a> {
                 format!("a shell would act upon argument {}; none will see it", marked.join(", ")),
             ));
         }
-        for note in &self.facts.read_as {
-            notes.push(Note::ours("launch-line", Voice::Ours, note.to_string()));
+        for note in &self.facts.remarks {
+            notes.push(Note::ours("remark", Voice::Ours, note.to_string()));
         }
         for (name, why) in &self.facts.dropped_env {
             notes.push(Note::ours("env-dropped", Voice::Ours, format!("{name} is left out: {why}")));
@@ -275,7 +283,7 @@ impl<'a> Card<'a> {
 
         card.words("Command", &plan.argv().iter().map(Argument::to_string).collect::<Vec<_>>());
         self.told(&mut card, "", &["shell-like-argument"]);
-        self.told(&mut card, "Launch line", &["launch-line"]);
+        self.told(&mut card, "Remarks", &["remark"]);
         for requirement in plan.with() {
             card.field("With", &ours(requirement.to_string()));
         }

@@ -121,7 +121,7 @@ fn now() -> Timestamp {
 
 fn usual() -> (Plan, Lock, Facts) {
     let facts = Facts {
-        read_as: vec![Shown::new("`-y` is left out: it answers a question of npx's")],
+        remarks: vec![Shown::new("`-y` is left out: it answers a question of npx's")],
         description: Some(Shown::new("Play music and manage playlists")),
         published: Some("2026-01-01T00:00:00Z".parse().unwrap()),
         publisher: Some(Shown::new("acme-bot")),
@@ -148,7 +148,7 @@ fn hostile() -> (Plan, Lock, Facts) {
         provenance: Some(false),
         deprecated: Some(Shown::new("\u{1b}]0;title\u{7}gone")),
         dropped_env: vec![(Shown::new("PYTHONUNBUFFERED"), Shown::new("of no use"))],
-        read_as: vec![Shown::new("`x\nSecrets      none` is read as `npx`")],
+        remarks: vec![Shown::new("`x\nSecrets      none` is read as `npx`")],
         ..Facts::default()
     };
     let lock = lock();

@@ -30,9 +30,9 @@ pub struct Facts {
     /// Variables that were asked for and left out, each with the reason.
     #[serde(deserialize_with = "read_pairs", skip_serializing_if = "Vec::is_empty")]
     pub dropped_env: Vec<(Shown, Shown)>,
-    /// What of a launch line was understood in another way than it is written, a sentence each.
+    /// What was understood or chosen otherwise than one might think from what was typed, a sentence each.
     #[serde(deserialize_with = "read_all", skip_serializing_if = "Vec::is_empty")]
-    pub read_as: Vec<Shown>,
+    pub remarks: Vec<Shown>,
     /// What was seen of the plan's folders when it was drawn, in the order they were named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<FolderFacts>,

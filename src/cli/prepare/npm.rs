@@ -58,7 +58,7 @@ async fn resolved(
     let wanted = Wanted { name: release.package().name(), version: &version, tarball: archive.as_deref() };
     let lock = npm.resolve(&wanted).await?;
     out.pause();
-    Ok(Resolved { release, archive, lock, runtime, program })
+    Ok(Resolved { release, archive, lock, runtime, program, remarks: Vec::new(), summary: None })
 }
 
 /// The program to start: the one asked for, the only one, or the one that bears the package's name.

@@ -14,6 +14,7 @@ use crate::cage::engine::{ImageRecord, Labels, label};
 use crate::digest::Digest;
 use crate::install::InstallError;
 use crate::plan;
+use crate::source::PythonMinor;
 use crate::text::Shown;
 
 /// How to make one runtime image.
@@ -151,7 +152,7 @@ impl Part {
 impl Recipe {
     /// Every recipe there is, newer ones of a runtime first.
     pub fn all() -> Vec<Self> {
-        vec![Self::node(), Self::python_3_13(), Self::python_3_11()]
+        std::iter::once(Self::node()).chain(Self::pythons()).collect()
     }
 
     /// The Node runtime.
@@ -167,6 +168,22 @@ impl Recipe {
     /// Python 3.11, of Debian 12's time.
     pub fn python_3_11() -> Self {
         read(include_str!("../../../images/python/3.11.toml"))
+    }
+
+    /// The recipes of Python, newer ones first.
+    pub fn pythons() -> Vec<Self> {
+        vec![Self::python_3_13(), Self::python_3_11()]
+    }
+
+    /// The recipe of a minor version of Python.
+    ///
+    /// # Errors
+    /// This version has none for it: [`InstallError::NoBase`].
+    pub fn python(minor: PythonMinor) -> Result<Self, InstallError> {
+        let found = Self::pythons().into_iter().find(|recipe| recipe.series == minor.to_string());
+        found.ok_or_else(|| InstallError::NoBase {
+            why: Shown::new(&format!("this version has no recipe for Python {minor}")),
+        })
     }
 
     /// The recipe of this name.
