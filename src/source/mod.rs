@@ -23,6 +23,7 @@ mod refused;
 mod registry;
 pub mod release;
 pub mod spec;
+pub mod wheel;
 mod wheel_name;
 
 pub use launch_line::{Launch, LineRefused, ProgramChoice, WordsRefused};
@@ -37,4 +38,5 @@ pub use refused::SourceError;
 pub use registry::{Found, Registry};
 pub use release::{Bin, Facts, Integrity, NotAnIntegrity, Origin, Release};
 pub use spec::{NpmSpec, PathSpec, Range, Spec, Tag, Wanted};
+pub use wheel::WheelFile;
 pub use wheel_name::{NotAWheelName, WheelName};

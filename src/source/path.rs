@@ -30,37 +30,41 @@ const MANIFEST_BYTES: u64 = 4 << 20;
 /// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A tarball.
+    /// A tarball of npm's.
     File,
+    /// A wheel: [`super::wheel`] reads it.
+    Wheel,
     /// A folder, to be packed.
     Dir,
 }
 
-/// Looks whether a path leads to a tarball or a folder; links are followed.
+/// Looks whether a path leads to a tarball, a wheel or a folder; links are followed.
 ///
 /// # Errors
-/// There is nothing, or neither a folder nor a file called `*.tgz` or `*.tar.gz`.
+/// There is nothing, or neither a folder of an npm package nor a file called `*.tgz`, `*.tar.gz` or `*.whl`.
 pub fn look(path: &Path) -> Result<Kind, SourceError> {
     let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if metadata.is_dir() {
         if !path.join("package.json").is_file() {
-            return Err(no_package(path, "the folder holds no package.json"));
+            // Building a Python project runs code of its own choice of build tools.
+            return Err(match path.join("pyproject.toml").is_file() || path.join("setup.py").is_file() {
+                true => SourceError::PythonProject { path: shown(path) },
+                false => no_package(path, "the folder holds no package.json"),
+            });
         }
         return Ok(Kind::Dir);
     }
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_ascii_lowercase();
-    if name.ends_with(".whl") {
-        let (what, carried) =
-            ("a Python wheel", "npm packages: `path:FILE.tgz`, or a folder with a package.json");
-        return Err(SourceError::NotYet { text: shown(path), what, carried });
-    }
     if !metadata.is_file() || !(name.ends_with(".tgz") || name.ends_with(".tar.gz")) {
-        return Err(no_package(path, "it is neither a folder nor a file ending in .tgz"));
+        return match metadata.is_file() && name.ends_with(".whl") {
+            true => Ok(Kind::Wheel),
+            false => Err(no_package(path, "it is neither a folder nor a file ending in .tgz or .whl")),
+        };
     }
     Ok(Kind::File)
 }
 
-/// The bytes of a tarball on this disk.
+/// The bytes of a tarball or wheel on this disk.
 ///
 /// # Errors
 /// It cannot be read, or is larger than 256 MiB.

@@ -6,7 +6,7 @@
 //!
 //! Sources: PEP 503, PEP 691, PEP 700 and PEP 592 for the page; PEP 658 and PEP 714 for a file's metadata.
 
-mod choice;
+pub(super) mod choice;
 mod page;
 
 use std::collections::BTreeSet;
@@ -15,7 +15,9 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 pub use self::choice::PassedOver;
+pub(super) use self::choice::Offered;
 use self::choice::{Choice, choose};
+pub(super) use self::page::Requires;
 use self::page::{File, Page};
 use super::SourceError;
 use super::metadata::{METADATA_BYTES, Metadata};
@@ -92,7 +94,7 @@ pub struct FoundRelease {
 /// No such package or version, or none that can be installed, and why; the index cannot be reached, wants a
 /// credential, or answers nonsense.
 pub async fn find(client: &Client, index: &Index, ask: &Ask<'_>) -> Result<FoundRelease, SourceError> {
-    choice::carries(ask)?;
+    choice::carries(ask.carried, ask.python)?;
     let at = page_of(index, ask.spec.name());
     let document = document(client, index, ask.spec.name()).await?;
     let page = read(&document, index, ask.spec.name())?;

@@ -112,6 +112,12 @@ pub enum SourceError {
         /// Why not.
         why: Shown,
     },
+    /// The path leads to a Python project that was not built.
+    #[error("{path} is a Python project and no wheel")]
+    PythonProject {
+        /// The path.
+        path: Shown,
+    },
     /// The registry could not be asked.
     #[error("{registry} could not be asked: {why}")]
     Unreachable {
@@ -266,6 +272,12 @@ impl From<SourceError> for Failure {
                 format_args!("{path} is no package"),
                 why,
                 "`path:` takes a tarball made by `npm pack`, a folder with a package.json, or a wheel (`uv build --wheel`)",
+            ),
+            E::PythonProject { path } => Failure::new(
+                Code::NotFound,
+                format_args!("{path} is no package"),
+                "it is a Python project, which runs code of its own when it is built",
+                "build a wheel of it (`uv build --wheel` in the folder) and mount that: `path:dist/NAME.whl`",
             ),
             E::Unreachable { ecosystem, registry, why } => Failure::new(
                 Code::RegistryFailed,

@@ -178,7 +178,12 @@ fn looks_at_what_a_path_leads_to() {
     for none in ["a.zip", "gone.tgz", "empty.tgz", "a.tgz/x"] {
         assert!(matches!(look(&at(none)), Err(SourceError::NoPackage { .. })), "{none}");
     }
-    assert!(matches!(look(&at("a.whl")), Err(SourceError::NotYet { .. })));
+    assert_eq!(look(&at("a.whl")), Ok(Kind::Wheel));
+    std::fs::create_dir_all(at("project.whl")).unwrap();
+    std::fs::write(at("project.whl/pyproject.toml"), "").unwrap();
+    let project = look(&at("project.whl")).unwrap_err();
+    assert!(matches!(project, SourceError::PythonProject { .. }));
+    assert!(Failure::from(project).hint().to_string().contains("uv build --wheel"));
     assert_eq!(read(&at("a.tgz")), Ok(b"x".to_vec()));
     assert!(read(&at("gone.tgz")).is_err());
 }

@@ -61,16 +61,20 @@ impl std::fmt::Display for PassedOver {
 }
 
 /// Refuses a Python that there is none of.
-pub(super) fn carries(ask: &Ask<'_>) -> Result<(), SourceError> {
-    match ask.python {
-        Some(asked) if !ask.carried.iter().any(|python| python.minor() == asked) => {
-            Err(SourceError::PythonMissing { asked, carried: minors(ask.carried) })
+pub(in crate::source) fn carries(
+    carried: &[CarriedPython],
+    asked: Option<PythonMinor>,
+) -> Result<(), SourceError> {
+    match asked {
+        Some(asked) if !carried.iter().any(|python| python.minor() == asked) => {
+            Err(SourceError::PythonMissing { asked, carried: minors(carried) })
         }
         _ => Ok(()),
     }
 }
 
-pub(super) fn minors(carried: &[CarriedPython]) -> Vec<PythonMinor> {
+/// The minor versions there are, each once, in order.
+pub(in crate::source) fn minors(carried: &[CarriedPython]) -> Vec<PythonMinor> {
     let mut minors: Vec<PythonMinor> = carried.iter().map(CarriedPython::minor).collect();
     minors.sort_unstable();
     minors.dedup();

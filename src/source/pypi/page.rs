@@ -46,7 +46,8 @@ pub(super) struct File<'a> {
 }
 
 /// Which Python a file needs.
-pub(super) enum Requires {
+#[derive(Debug, Clone)]
+pub(in crate::source) enum Requires {
     Any,
     Versions(VersionSpecifiers),
     /// What cannot be read admits none.
@@ -54,7 +55,7 @@ pub(super) enum Requires {
 }
 
 impl Requires {
-    pub(super) fn read(text: Option<&str>) -> Self {
+    pub(in crate::source) fn read(text: Option<&str>) -> Self {
         // Old packages have `>=3.6.*`, which PEP 440 does not have and installers take for `>=3.6`.
         static STAR: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(r"((?:[<>]=?|~=)\s*[0-9]+(?:\.[0-9]+)*)\.\*").expect("a literal pattern")
@@ -69,7 +70,7 @@ impl Requires {
         }
     }
 
-    pub(super) fn admits(&self, python: &PypiVersion) -> bool {
+    pub(in crate::source) fn admits(&self, python: &PypiVersion) -> bool {
         match self {
             Self::Any => true,
             Self::Versions(versions) => versions.contains(python.as_version()),
@@ -77,7 +78,7 @@ impl Requires {
         }
     }
 
-    pub(super) fn shown(&self) -> Option<Shown> {
+    pub(in crate::source) fn shown(&self) -> Option<Shown> {
         match self {
             Self::Any => None,
             Self::Versions(versions) => Some(Shown::new(&versions.to_string())),

@@ -57,7 +57,7 @@ fn asked(
     let python = python.map(|python| python.parse().unwrap());
     let ask = Ask { spec: &spec, carried: &carried, python, build };
     let page = read(&document, &index("https://index.example/"), spec.name())?;
-    choice::carries(&ask)?;
+    choice::carries(ask.carried, ask.python)?;
     let chosen = choose(&page, &ask)?;
     Ok((chosen.version.to_string(), chosen.python.to_string()))
 }
