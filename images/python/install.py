@@ -119,7 +119,7 @@ def differences(before, after, brought):
 def modules_of(path):
     """What `python -m` would take for this file: nothing, or one name."""
     stem, ending = os.path.splitext(path)
-    if ending == ".py":
+    if ending == ".py" and os.path.basename(stem) != "__init__":
         yield stem.removesuffix("/__main__").replace("/", ".")
     elif ending == ".so":
         yield stem.split(".", 1)[0].replace("/", ".")

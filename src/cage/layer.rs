@@ -105,6 +105,26 @@ impl Layer {
         Ok(())
     }
 
+    /// Adds the regular files of a tar archive, each where it says, readable to all and root's.
+    ///
+    /// # Errors
+    /// An entry whose path is not plain, or is absolute.
+    pub(crate) fn unpacked(&mut self, archive: &[u8]) -> std::io::Result<()> {
+        let mut archive = tar::Archive::new(archive);
+        for entry in archive.entries()? {
+            let mut entry = entry?;
+            let path = entry.path()?.into_owned();
+            if path.components().any(|part| !matches!(part, Component::Normal(_))) {
+                return Err(std::io::Error::other("an entry's path leads elsewhere"));
+            }
+            if entry.header().entry_type().is_file() {
+                let mut header = header(tar::EntryType::Regular, 0o644, Owner::Root, entry.size());
+                self.archive.append_data(&mut header, path, &mut entry)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds the regular files of a wheel for which `place` gives a path.
     ///
     /// Source: the binary distribution format (PEP 427): a zip archive, whose entries bear their modes as Unix zip
@@ -214,6 +234,49 @@ mod tests {
         let paths: Vec<_> =
             read.entries().unwrap().map(|e| e.unwrap().path().unwrap().into_owned()).collect();
         assert_eq!(paths, [Path::new("usr/local/bin/node")]);
+    }
+
+    #[test]
+    fn takes_what_a_wheel_holds_where_it_is_wanted() {
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        let options = zip::write::SimpleFileOptions::default();
+        zip.start_file("uv-1.data/scripts/uv", options.unix_permissions(0o755)).unwrap();
+        zip.write_all(b"ELF").unwrap();
+        zip.start_file("uv-1.dist-info/RECORD", options).unwrap();
+        let wheel = zip.finish().unwrap().into_inner();
+        let mut layer = Layer::new().unwrap();
+        layer
+            .wheel(&wheel, |inside| {
+                (inside == Path::new("uv-1.data/scripts/uv")).then(|| "usr/local/bin/uv".into())
+            })
+            .unwrap();
+        let path = layer.finish().unwrap();
+        let mut read = tar::Archive::new(File::open(&path).unwrap());
+        let entries: Vec<_> = read
+            .entries()
+            .unwrap()
+            .map(|entry| {
+                let entry = entry.unwrap();
+                (entry.path().unwrap().display().to_string(), entry.header().mode().unwrap(), entry.size())
+            })
+            .collect();
+        assert_eq!(entries, [("usr/local/bin/uv".to_owned(), 0o755, 3)]);
+    }
+
+    #[test]
+    fn refuses_a_wheel_or_an_archive_whose_entry_leads_elsewhere() {
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        zip.start_file("../../etc/passwd", zip::write::SimpleFileOptions::default()).unwrap();
+        let wheel = zip.finish().unwrap().into_inner();
+        assert!(Layer::new().unwrap().wheel(&wheel, |_| None).is_err());
+        let mut header = tar::Header::new_gnu();
+        header.set_size(0);
+        // written by hand: the library refuses to write what an attacker would
+        header.as_mut_bytes()[..5].copy_from_slice(b"../xy");
+        header.set_cksum();
+        let mut archive = tar::Builder::new(Vec::new());
+        archive.append(&header, std::io::empty()).unwrap();
+        assert!(Layer::new().unwrap().unpacked(&archive.into_inner().unwrap()).is_err());
     }
 
     #[test]

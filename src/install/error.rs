@@ -17,6 +17,19 @@ pub enum Manager {
     Uv,
 }
 
+impl Manager {
+    fn check_network(self) -> &'static str {
+        match self {
+            Self::Npm => {
+                "check the network, and with `npm config get registry` that this is the registry you mean; nothing was kept, so try again"
+            }
+            Self::Uv => {
+                "check the network, and with `pip config list` that this is the package index you mean; nothing was kept, so try again"
+            }
+        }
+    }
+}
+
 impl fmt::Display for Manager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -70,7 +83,7 @@ pub enum InstallError {
     #[error("the dependencies of {} cannot be resolved", .0.package)]
     Unresolved(GaveUp),
     /// A package of the tree would have to be built, and nothing is.
-    #[error("{needed}, which {package} needs, comes as source only")]
+    #[error("{needed} comes as source only, so {package} cannot be resolved without building it")]
     NoWheel {
         /// Whose tree.
         package: Shown,
@@ -82,6 +95,14 @@ pub enum InstallError {
     /// The package manager could not lay the locked tree down.
     #[error("{} cannot be installed", .0.package)]
     NotInstalled(GaveUp),
+    /// A package was served with other bytes than were locked.
+    #[error("{package} was served with other bytes than were locked")]
+    OtherBytes {
+        /// Which package, and its version.
+        package: Shown,
+        /// The package manager's own words.
+        said: Vec<Shown>,
+    },
     /// Something was laid down that is not in the lock, or not as it is there.
     #[error("{package} was installed otherwise than it was locked")]
     OtherTree {
@@ -127,29 +148,72 @@ pub enum InstallError {
     Disk(#[from] std::io::Error),
 }
 
+/// What kind of failure it is, as far as the last words show it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// No room to write to.
+    DiskFull,
+    /// The registry does not answer, or not to the end.
+    Unreachable,
+    /// Anything else.
+    Other,
+}
+
 impl GaveUp {
-    /// Why, for a person who has not read the last words.
-    fn why(&self) -> String {
-        let manager = self.manager;
-        if self.disk_full() {
-            format!("{manager} found no room left to write to; its last words are below")
-        } else if self.denied.is_empty() {
-            format!("{manager} gave up; its last words are below")
+    /// Source: the text of ENOSPC as libc and libuv have it, and uv's own words for a transfer that failed.
+    fn kind(&self) -> Kind {
+        let says = |texts: &[&str]| {
+            let said = self.said.iter().map(ToString::to_string);
+            said.into_iter().any(|line| texts.iter().any(|text| line.contains(text)))
+        };
+        if says(&["No space left on device", "no space left on device", "ENOSPC"]) {
+            Kind::DiskFull
+        } else if self.denied.is_empty()
+            && says(&[
+                "Failed to fetch: ",
+                "error sending request",
+                "error decoding response body",
+                "timed out",
+            ])
+        {
+            Kind::Unreachable
         } else {
-            let names: Vec<String> = self.denied.iter().map(ToString::to_string).collect();
-            format!("{manager} wanted {}, and only the package registry may be reached", names.join(", "))
+            Kind::Other
         }
     }
 
-    /// Whether it ended for lack of room. Source: the text of ENOSPC, as libc and libuv have it.
-    fn disk_full(&self) -> bool {
-        let lacks = |line: &Shown| {
-            let line = line.to_string();
-            ["No space left on device", "no space left on device", "ENOSPC"]
-                .iter()
-                .any(|text| line.contains(text))
+    /// As a failure of this code, with this advice for what is no matter of network or room.
+    fn failure(self, what: String, code: Code, hint: &str) -> Failure {
+        let manager = self.manager;
+        let (code, why, hint) = match self.kind() {
+            Kind::DiskFull => (
+                code,
+                format!("{manager} found no room left to write to; its last words are below"),
+                MAKE_ROOM,
+            ),
+            Kind::Unreachable => (
+                Code::RegistryFailed,
+                format!(
+                    "the package registry did not answer {manager}, or not to the end; its last words are below"
+                ),
+                manager.check_network(),
+            ),
+            Kind::Other if self.denied.is_empty() => {
+                (code, format!("{manager} gave up; its last words are below"), hint)
+            }
+            Kind::Other => {
+                let names: Vec<String> = self.denied.iter().map(ToString::to_string).collect();
+                (
+                    code,
+                    format!(
+                        "{manager} wanted {}, and only the package registry may be reached",
+                        names.join(", ")
+                    ),
+                    hint,
+                )
+            }
         };
-        self.said.iter().any(lacks)
+        Failure::new(code, what, why, hint).with_last_words(self.said)
     }
 }
 
@@ -179,11 +243,10 @@ impl From<InstallError> for Failure {
             .with_last_words(said),
             InstallError::Unresolved(gave_up) => {
                 let hint = match gave_up.manager {
-                    _ if gave_up.disk_full() => MAKE_ROOM,
                     Manager::Npm => "see that the package installs with `npm install` elsewhere; a dependency from git or a URL is not carried",
                     Manager::Uv => "see that the package installs with `uv tool install` elsewhere; a dependency from git or a URL is not carried",
                 };
-                Failure::new(Code::CannotResolve, what, gave_up.why(), hint).with_last_words(gave_up.said)
+                gave_up.failure(what, Code::CannotResolve, hint)
             }
             InstallError::NoWheel { said, .. } => Failure::new(
                 Code::CannotResolve,
@@ -192,14 +255,18 @@ impl From<InstallError> for Failure {
                 "choose a version that has one, here or with `--with`, or another Python with `--python`; source archives are not built by this version",
             )
             .with_last_words(said),
-            InstallError::NotInstalled(gave_up) => {
-                let hint = if gave_up.disk_full() {
-                    MAKE_ROOM
-                } else {
-                    "try again; if the bytes of a package changed under its version, `pinfold show` makes a new plan to look at"
-                };
-                Failure::new(Code::InstallFailed, what, gave_up.why(), hint).with_last_words(gave_up.said)
-            }
+            InstallError::NotInstalled(gave_up) => gave_up.failure(
+                what,
+                Code::InstallFailed,
+                "try again; if the bytes of a package changed under its version, `pinfold show` makes a new plan to look at",
+            ),
+            InstallError::OtherBytes { said, .. } => Failure::new(
+                Code::HashMismatch,
+                what,
+                "the package index, or a proxy before it, changed the file since the lock was made",
+                "do not install it until that is explained; `pip config list` shows which index it is",
+            )
+            .with_last_words(said),
             InstallError::OtherTree { .. } => Failure::new(
                 Code::HashMismatch,
                 what,
@@ -263,6 +330,14 @@ mod tests {
         }
         let failure = Failure::from(InstallError::NotInstalled(gave_up("hash mismatch", &[])));
         assert!(failure.hint().to_string().starts_with("try again"), "{failure}");
+    }
+
+    #[test]
+    fn a_registry_that_is_down_is_no_fault_of_the_package() {
+        let down = gave_up("  cause: Failed to fetch: http://localhost:1/simple/x/", &[]);
+        assert_eq!(Failure::from(InstallError::Unresolved(down)).code(), Code::RegistryFailed);
+        let elsewhere = gave_up("  cause: Failed to fetch: https://git.example/x", &["git.example"]);
+        assert_eq!(Failure::from(InstallError::Unresolved(elsewhere)).code(), Code::CannotResolve);
     }
 
     #[test]

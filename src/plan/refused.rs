@@ -61,7 +61,7 @@ pub enum PlanRefused {
     #[error("a server is not run as root")]
     Root,
     /// An entry of the tree without a hash that holds it.
-    #[error("{package} is in the tree without a sha512 hash")]
+    #[error("{package} is in the tree without a hash that holds it: sha512 of npm, sha256 of Python")]
     HashMissing {
         /// The package.
         package: Shown,
@@ -171,7 +171,7 @@ impl PlanRefused {
             Self::TooMany { .. } => "leave some out".to_owned(),
             Self::Path(_) => "move the package to a plain path".to_owned(),
             Self::Bin(_) => "choose another program of the package with --bin".to_owned(),
-            Self::Runtime(_) => "remove the runtime image from the engine (its name begins with `pinfold/runtime`), then run `pinfold images build node`".to_owned(),
+            Self::Runtime(_) => "remove the runtime image from the engine (its name begins with `pinfold/runtime`), then run `pinfold images build` with its name".to_owned(),
             Self::Root => "leave `--allow-root` out: it is for a folder that belongs to root".to_owned(),
             Self::HashMissing { .. } | Self::Source { .. } => {
                 "ask the server's author to depend on published packages, or choose another server".to_owned()

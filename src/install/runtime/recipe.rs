@@ -33,6 +33,9 @@ pub struct Recipe {
     pub(super) links: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) files: BTreeMap<String, String>,
+    /// Whether the interpreter's own library is compiled (`images/python/bytecode.py`).
+    #[serde(default)]
+    pub(super) bytecode: bool,
     pub(super) tried: Tried,
 }
 
@@ -314,7 +317,7 @@ mod tests {
         };
         assert!(recipe.made(&image("3.13.5", &recipe.debian.recipe)));
         assert!(recipe.made(&image("3.13.9", &recipe.official.recipe)));
-        assert!(!recipe.made(&image("3.13.5", "debian-trixie-0")));
+        assert!(!recipe.made(&image("3.13.5", "debian-trixie-1")));
         assert!(!recipe.made(&image("3.14.0", &recipe.debian.recipe)));
     }
 
