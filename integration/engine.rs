@@ -104,6 +104,16 @@ pub fn sealed(tree: &str) -> Vec<String> {
     found.into_iter().map(|image| image.id).collect()
 }
 
+/// The volumes of a home, by their names.
+pub fn volumes(state: &str) -> Vec<String> {
+    let filters = labelled(format!("pinfold.state={state}"));
+    let found = ask(async |engine| {
+        let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
+        engine.list_volumes(Some(options)).await
+    });
+    found.volumes.unwrap_or_default().into_iter().map(|volume| volume.name).collect()
+}
+
 /// Removes an image, its names with it.
 pub fn remove_image(id: &str) {
     let options = RemoveImageOptionsBuilder::default().force(true).build();
@@ -128,7 +138,7 @@ pub fn inspect_image(id: &str) -> Value {
     ask(async |engine| Ok(serde_json::to_value(engine.inspect_image(id).await?).unwrap()))
 }
 
-/// Networks and volumes that bear a mark of Pinfold's; it makes none.
+/// Networks and volumes that bear a mark of Pinfold's: it makes no network, and keeps no volume of what is unmounted.
 pub fn networks_and_volumes() -> Vec<String> {
     let filters = labelled("pinfold".to_owned());
     let networks = ask(async |engine| {

@@ -24,6 +24,8 @@ mod egress;
 mod ends;
 mod errors;
 mod first_seen;
+mod folders;
+mod kept;
 mod limits;
 mod localhost;
 mod noise;
@@ -71,6 +73,8 @@ fn main() -> ExitCode {
         consent::tests(),
         pins::tests(),
         errors::tests(),
+        folders::tests(),
+        kept::tests(),
         registry::tests(),
         first_seen::tests(),
         trust::tests(),

@@ -22,6 +22,8 @@ pub fn run(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
                     "source": plan.source(),
                     "version": plan.release().package().version(),
                     "digest": plan.digest(),
+                    "mounts": plan.mounts(),
+                    "persist": plan.persists(),
                     "last_run": last_run,
                 }))
             })
@@ -34,7 +36,8 @@ pub fn run(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     }
     let width = pins.iter().map(|pin| pin.name().as_str().len()).max().unwrap_or(0);
     for pin in &pins {
-        out.line(format!("{:width$}  {}", pin.name().as_str(), pin.plan().release().id()));
+        let kept = if pin.plan().persists() { ", and keeps what it writes in its home" } else { "" };
+        out.line(format!("{:width$}  {}{kept}", pin.name().as_str(), pin.plan().release().id()));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use super::{list, start};
 use crate::cage::egress::History;
 use crate::failure::{Code, Failure};
 use crate::pin::LocalFacts;
-use crate::plan::LocalName;
+use crate::plan::{Exactly, LocalName};
 use crate::text::Shown;
 
 #[derive(Debug, clap::Args)]
@@ -70,6 +70,13 @@ fn show(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     );
     let argv: Vec<String> = plan.argv().iter().map(ToString::to_string).collect();
     row("command", argv.join(" "));
+    for mount in plan.mounts() {
+        row("folder", format!("{}, {}", Exactly(mount.path().as_str()), mount.access().word()));
+    }
+    row("user", plan.user().to_string());
+    if plan.persists() {
+        row("kept", "what it writes in its home, until it is unmounted".into());
+    }
     row("agreed", format!("{} by {} to {}", consent.at(), consent.how().name(), plan.digest()));
     match pin.surface() {
         Some(surface) => {

@@ -7,30 +7,40 @@ use serde_json::json;
 use super::host::Host;
 use super::out::Out;
 use super::start;
+use crate::cage::CageError;
 use crate::cage::egress::History;
-use crate::cage::engine::{Labels, label};
+use crate::cage::engine::{EngineError, Labels, label};
 use crate::cage::image::Image;
+use crate::cage::keep::{self, Kept};
 use crate::failure::{Code, Failure};
 use crate::pin::{LocalFacts, Pin};
+use crate::plan::LocalName;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The mounted server's name
     name: String,
+    /// Leave what the server kept in its home (`--persist`) where it is, for the next mount of the same server
+    #[arg(long)]
+    keep_data: bool,
 }
 
 pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
-    let pin = start::pin(host, &args.name)?;
+    let pin = match start::pin(host, &args.name) {
+        Ok(pin) => pin,
+        // what was kept when it was unmounted, or its pin was reset, is still there to be forgotten
+        Err(failure) if failure.code() == Code::NotMounted && !args.keep_data => {
+            return forget_kept(host, out, &args.name, failure).await;
+        }
+        Err(failure) => return Err(failure),
+    };
     host.sweep().await?;
     if !shares_its_image(host, &pin)? && is_running(host, &pin).await? {
         // the engine keeps an image that a cage runs on, and without its pin nothing would ever name it again
-        return Err(Failure::new(
-            Code::Other,
-            format!("{} cannot be unmounted now", pin.name()),
-            "a client has a session with it, and its image is in use",
-            "close that session in the client, or the client, then unmount it",
-        ));
+        return Err(busy(pin.name(), "its image is in use"));
     }
+    // before the pin: what a server wrote is asked for by its name, and goes with it or not at all
+    let data = forget_home(host, &pin, args.keep_data).await?;
     // the pin first: an image without one is found and removed by the next mount that fails, a pin without its
     // image would be in force
     host.store()?.remove(pin.name())?;
@@ -38,11 +48,97 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     History::forget(host.home(), pin.name())?;
     let removed = forget_image(host, &pin).await?;
     if out.is_json() {
-        out.document(&json!({"name": pin.name(), "images": removed}));
+        out.document(&json!({"name": pin.name(), "images": removed, "data": data.word()}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut gone = vec!["its pin"];
+    // none: it serves another mount, or was gone already
+    gone.extend((removed > 0).then_some("its image"));
+    gone.extend((data == Data::Removed).then_some("what it kept"));
+    let are = if gone.len() == 1 { "is" } else { "are" };
+    out.line(format!("unmounted {}: {} {are} gone", pin.name(), and(&gone)));
+    if data == Data::Kept {
+        out.line(format!(
+            "what it kept stays, for the next mount of {}; `pinfold unmount {}` removes it",
+            pin.plan().source(),
+            pin.name()
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What became of a server's kept home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Data {
+    None,
+    Kept,
+    Removed,
+}
+
+impl Data {
+    fn word(self) -> &'static str {
+        match self {
+            Data::None => "none",
+            Data::Kept => "kept",
+            Data::Removed => "removed",
+        }
+    }
+}
+
+/// Words of a list.
+fn and(words: &[&str]) -> String {
+    match words {
+        [one] => (*one).to_owned(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+        [] => String::new(),
+    }
+}
+
+fn busy(name: &LocalName, why: &str) -> Failure {
+    Failure::new(
+        Code::Other,
+        format!("{name} cannot be unmounted now"),
+        format!("a client has a session with it, and {why}"),
+        "close that session in the client, or the client, then unmount it",
+    )
+}
+
+/// Removes what the server kept in its home, unless it is to stay.
+async fn forget_home(host: &Host, pin: &Pin, stays: bool) -> Result<Data, Failure> {
+    let engine = host.engine().await?;
+    // whatever the plan says now: an earlier one may have kept something
+    let plan = pin.plan();
+    let kept = Kept::of(&host.home().id()?, pin.name(), plan.source(), plan.user());
+    if !kept.exists(engine.as_ref()).await? {
+        return Ok(Data::None);
+    }
+    if stays {
+        return Ok(Data::Kept);
+    }
+    match kept.forget(engine.as_ref()).await {
+        Ok(_) => Ok(Data::Removed),
+        Err(CageError::Engine(EngineError::Refused { .. })) => {
+            Err(busy(pin.name(), "what it keeps is in use"))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes what servers of this name kept that are not mounted any more.
+async fn forget_kept(host: &Host, out: &Out, name: &str, not_mounted: Failure) -> Result<ExitCode, Failure> {
+    let Ok(name) = name.parse::<LocalName>() else { return Err(not_mounted) };
+    let engine = host.engine().await?;
+    let volumes = keep::of_name(engine.as_ref(), &host.home().id()?, &name).await?;
+    if volumes.is_empty() {
+        return Err(not_mounted);
+    }
+    for volume in &volumes {
+        engine.remove_volume(volume).await?;
+    }
+    if out.is_json() {
+        out.document(&json!({"name": name, "images": 0, "data": Data::Removed.word()}));
     } else {
-        // none: it serves another mount, or was gone already
-        let gone = if removed == 0 { "its pin is gone" } else { "its pin and its image are gone" };
-        out.line(format!("unmounted {}: {gone}", pin.name()));
+        out.line(format!("{name} was not mounted; what it had kept is gone"));
     }
     Ok(ExitCode::SUCCESS)
 }

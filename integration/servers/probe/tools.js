@@ -101,6 +101,43 @@ function files() {
   }
 }
 
+/** One thing done to a file or folder; what came of it, or what went wrong. */
+function disk({ what, path: file, to, text }) {
+  const { promises: files } = fs;
+  const things = {
+    read: () => files.readFile(file, "utf8"),
+    list: async () => (await files.readdir(file)).sort(),
+    stat: async () => {
+      const { uid, gid, mode } = await files.stat(file);
+      return { uid, gid, mode: (mode & 0o7777).toString(8) };
+    },
+    write: () => files.writeFile(file, text),
+    append: () => files.appendFile(file, text),
+    mkdir: () => files.mkdir(file),
+    rename: () => files.rename(file, to),
+    remove: () => files.rm(file, { recursive: true }),
+    link: () => files.link(file, to),
+    symlink: () => files.symlink(to, file),
+    chmod: () => files.chmod(file, 0o777),
+    truncate: () => files.truncate(file, 0),
+  };
+  return outcome(things[what]().then((value) => value ?? "done"));
+}
+
+/** Whether a socket that is a file can be connected to, or made. */
+function socketFile({ path: file, make }) {
+  return new Promise((done) => {
+    const end = (error) => done(error ? { error: error.code } : { ok: "open" });
+    if (make) {
+      const server = net.createServer().on("error", end);
+      server.listen(file, () => (server.close(), end()));
+    } else {
+      const socket = net.connect({ path: file });
+      socket.on("error", end).on("connect", () => (socket.destroy(), end()));
+    }
+  });
+}
+
 exports.tools = [
   {
     name: "report",
@@ -251,5 +288,22 @@ exports.tools = [
     description: "The contents of a file, or what went wrong",
     inputSchema: schema({ path: { type: "string" } }),
     run: ({ path: file }) => outcome(fs.promises.readFile(file, "utf8")),
+  },
+  {
+    name: "disk",
+    description: "Does one thing to a file or folder; what came of it, or what went wrong",
+    inputSchema: schema({
+      what: { type: "string" },
+      path: { type: "string" },
+      to: { type: "string" },
+      text: { type: "string" },
+    }),
+    run: disk,
+  },
+  {
+    name: "socket_file",
+    description: "Connects to a socket that is a file, or makes one",
+    inputSchema: schema({ path: { type: "string" }, make: { type: "boolean" } }),
+    run: socketFile,
   },
 ];
