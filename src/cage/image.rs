@@ -4,7 +4,9 @@
 //! directory, and is remembered by the engine's content address. It is looked for by label, so a lost note costs a
 //! search, never a wrong image.
 //!
-//! Invariants: an [`Image`] has the tree digest of the pin it was asked with, is for the user it says, this build's init, and our stamp.
+//! Invariants: an [`Image`] has the tree digest of the pin it was asked with, is for the user it says, this build's
+//! init, and our stamp; one that another state directory made is neither used nor removed, also where both have the same
+//! key.
 
 mod accounts;
 
@@ -21,6 +23,29 @@ use crate::plan::User;
 
 /// Longest passwd or group file of an image, in bytes.
 const ACCOUNTS_LIMIT: u64 = 1024 * 1024;
+
+/// How a state directory knows its own sealed images: by its stamp, and by its id, which the engine writes on what a
+/// cage of it becomes. A key may have been copied with a home; the id tells the two apart, so that neither takes away
+/// what the other has mounted.
+pub struct Ours {
+    stamp: Stamp,
+    state: String,
+}
+
+impl Ours {
+    /// Those of the state directory with this stamp and this id.
+    pub fn new(stamp: Stamp, state: &str) -> Self {
+        Self { stamp, state: state.to_owned() }
+    }
+
+    /// All of them, or those of one tree.
+    async fn sealed(&self, engine: &dyn Engine, tree: Option<Digest>) -> Result<Vec<ImageRecord>, CageError> {
+        let mut wanted =
+            Labels::from([(label::MARK.into(), "sealed".into()), (label::STATE.into(), self.state.clone())]);
+        wanted.extend(tree.map(|tree| (label::TREE.into(), tree.to_string())));
+        Ok(self.stamp.genuine(engine.images(&wanted).await?))
+    }
+}
 
 /// A sealed image of one pin.
 #[derive(Debug, Clone)]
@@ -64,18 +89,20 @@ impl Image {
     pub async fn find(
         engine: &dyn Engine,
         pin: &Pin,
-        stamp: &Stamp,
+        ours: &Ours,
         known: Option<&ImageId>,
     ) -> Result<Option<Self>, CageError> {
+        let stamp = &ours.stamp;
         let (tree, user) = (pin.plan().tree_digest(), pin.plan().user());
         let wanted = labels(tree, user, stamp);
         if let Some(known) = known
             && let Some(image) = engine.image(known).await?
+            && image.labels.get(label::STATE) == Some(&ours.state)
             && wanted.iter().all(|(name, value)| image.labels.get(name) == Some(value))
         {
             return Ok(Some(Self { id: image.id, tree, user }));
         }
-        let images = stamp.genuine(engine.images(&of_tree(tree)).await?);
+        let images = ours.sealed(engine, Some(tree)).await?;
         let made_for = |image: &ImageRecord| image.labels.get(label::USER).cloned();
         if user != User::NOBODY
             && let Some(image) = images
@@ -117,15 +144,12 @@ impl Image {
     /// by launches that are over. What an ended or replaced mount left. Gives how many there were.
     pub async fn prune(
         engine: &dyn Engine,
-        stamp: &Stamp,
-        state: &str,
+        ours: &Ours,
         keep: &BTreeSet<Digest>,
         alive: impl Fn(&str) -> bool,
     ) -> Result<usize, CageError> {
-        let sealed =
-            Labels::from([(label::MARK.into(), "sealed".into()), (label::STATE.into(), state.to_owned())]);
         let mut pruned = 0;
-        for image in upper_first(stamp.genuine(engine.images(&sealed).await?)) {
+        for image in upper_first(ours.sealed(engine, None).await?) {
             let tree = image.labels.get(label::TREE).and_then(|tree| tree.parse().ok());
             let kept = tree.is_some_and(|tree| keep.contains(&tree));
             let busy = image.labels.get(label::LAUNCH).is_some_and(|launch| alive(launch));
@@ -138,8 +162,8 @@ impl Image {
     }
 
     /// Removes every sealed image of this tree. For `unmount`, when no other pin has the same tree.
-    pub async fn forget(engine: &dyn Engine, stamp: &Stamp, tree: Digest) -> Result<usize, CageError> {
-        let mut left = stamp.genuine(engine.images(&of_tree(tree)).await?);
+    pub async fn forget(engine: &dyn Engine, ours: &Ours, tree: Digest) -> Result<usize, CageError> {
+        let mut left = ours.sealed(engine, Some(tree)).await?;
         let count = left.len();
         // an image that others were made of stays until they are gone
         while !left.is_empty() {
@@ -178,9 +202,4 @@ fn labels(tree: Digest, user: User, stamp: &Stamp) -> Labels {
         labels.insert(label::USER.into(), user.to_string());
     }
     stamp.on(labels)
-}
-
-/// The labels that every sealed image of a tree has, whoever says so.
-fn of_tree(tree: Digest) -> Labels {
-    Labels::from([(label::MARK.into(), "sealed".into()), (label::TREE.into(), tree.to_string())])
 }

@@ -15,7 +15,7 @@ use super::trust::Trust;
 use crate::cage::docker::{self, Docker};
 use crate::cage::engine::{Engine, Labels, label};
 use crate::cage::folder::Grounds;
-use crate::cage::image::Image;
+use crate::cage::image::{Image, Ours};
 use crate::cage::reaper;
 use crate::cage::server::Surroundings;
 use crate::cage::stamp::Stamp;
@@ -82,6 +82,11 @@ impl Host {
         Ok(Stamp::new(self.home.seal_key()?))
     }
 
+    /// Which sealed images are this state directory's own.
+    pub fn ours(&self) -> Result<Ours, Failure> {
+        Ok(Ours::new(self.stamp()?, self.home.id()?.as_str()))
+    }
+
     /// The user's own pin store.
     pub fn store(&self) -> Result<Store, Failure> {
         Ok(Store::open(&self.home)?)
@@ -118,14 +123,7 @@ impl Host {
             // unknown is alive
             let alive =
                 |launch: &str| launch.parse().is_ok_and(|id| Launch::alive(&self.home, &id).unwrap_or(true));
-            Image::prune(
-                self.engine().await?.as_ref(),
-                &self.stamp()?,
-                self.home.id()?.as_str(),
-                &keep,
-                alive,
-            )
-            .await?;
+            Image::prune(self.engine().await?.as_ref(), &self.ours()?, &keep, alive).await?;
         }
         Ok(swept)
     }

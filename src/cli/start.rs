@@ -73,7 +73,7 @@ pub fn pin(host: &Host, name: &str) -> Result<Pin, Failure> {
 pub async fn image(host: &Host, pin: &Pin) -> Result<Option<Image>, Failure> {
     let engine = host.engine().await?;
     let known = LocalFacts::load(host.home(), pin.name())?.image.map(ImageId::new);
-    Ok(Image::find(engine.as_ref(), pin, &host.stamp()?, known.as_ref()).await?)
+    Ok(Image::find(engine.as_ref(), pin, &host.ours()?, known.as_ref()).await?)
 }
 
 /// Starts the server of a pin.

@@ -148,7 +148,8 @@ pub async fn forget_image(host: &Host, pin: &Pin) -> Result<usize, Failure> {
     if shares_its_image(host, pin)? {
         return Ok(0);
     }
-    Ok(Image::forget(host.engine().await?.as_ref(), &host.stamp()?, pin.plan().tree_digest()).await?)
+    let (engine, ours) = (host.engine().await?, host.ours()?);
+    Ok(Image::forget(engine.as_ref(), &ours, pin.plan().tree_digest()).await?)
 }
 
 /// Whether another pin has the same tree.
