@@ -5,6 +5,7 @@
 //! is made safe to draw when it is put in, so an error may quote what a stranger wrote.
 
 use std::fmt;
+use std::io::ErrorKind;
 
 use crate::text::Shown;
 
@@ -32,12 +33,16 @@ macro_rules! codes {
 }
 
 codes! {
-    /// A fault of Pinfold's own, or of this machine (disk full, pipe closed).
+    /// A fault of Pinfold's own, or of this machine (pipe closed).
     Other = "other", 1;
+    /// A disk of this machine has no room left for what Pinfold writes.
+    DiskFull = "disk-full", 1;
     /// A `call` whose result is an error.
     CallFailed = "call-failed", 1;
     /// The command line is not one that Pinfold knows.
     Usage = "usage", 2;
+    /// A line of what `screen` was given cannot be judged.
+    InputUnreadable = "input-unreadable", 2;
     /// Nobody could be asked, or the answer was not yes.
     ConsentNeeded = "consent-needed", 10;
     /// The digest given is not that of the plan at hand.
@@ -66,6 +71,8 @@ codes! {
     EngineMissing = "engine-missing", 14;
     /// The engine refused, or stopped answering.
     EngineFailed = "engine-failed", 14;
+    /// The engine's own disk has no room left.
+    EngineFull = "engine-full", 14;
     /// The engine does not enforce what the profile promises.
     CageWeaker = "cage-weaker", 14;
     /// The runtime image is not on this host.
@@ -90,6 +97,16 @@ codes! {
     StateUnsafe = "state-unsafe", 19;
     /// A credential the plan lists is not set.
     SecretMissing = "secret-missing", 20;
+}
+
+impl Code {
+    /// The code of what a file system of this machine answered: that it is full, or something else.
+    pub fn of_disk(error: &std::io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::DiskFull,
+            _ => Self::Other,
+        }
+    }
 }
 
 /// One failure, as a person or a script gets it.

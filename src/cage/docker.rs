@@ -31,7 +31,7 @@ use tokio_util::io::{ReaderStream, StreamReader};
 
 use super::engine::{
     About, Answer, CageRecord, CageSpec, Complaints, Engine, EngineError, Handle, ImageId, ImageRecord,
-    Labels, Started, VolumeRecord, label,
+    Labels, Started, VolumeRecord, label, no_room,
 };
 use super::gate::Duplex;
 use super::profile::{HOSTNAME, INIT, PATH};
@@ -181,9 +181,9 @@ impl Docker {
     }
 
     async fn commit(&self, handle: &Handle, mut labels: Labels) -> Result<ImageId, EngineError> {
-        let (repository, tag) = reference(&labels);
         // the engine merges a container's configuration into its image's, so what made it is said anew
         labels.extend(self.marks.clone());
+        let (repository, tag) = reference(&labels);
         let config = ContainerConfig {
             labels: Some(labels.into_iter().collect()),
             env: Some(vec![format!("PATH={PATH}")]),
@@ -448,6 +448,10 @@ fn reference(labels: &Labels) -> (String, String) {
         _ => format!("{}-{}-{}", get(label::RUNTIME), get(label::VERSION), get(label::RECIPE)),
     };
     let mut tag = tag;
+    // what is not tried yet has no stamp: two that make the same runtime at once would take the name from each other
+    if kind == "stage" {
+        tag = format!("{tag}-{}", get(label::LAUNCH));
+    }
     // two builds, or two state directories, each have theirs
     for name in [label::INIT, label::STAMP] {
         let short = get(name).split_once(':').and_then(|(_, hex)| hex.get(..8)).unwrap_or_default();
@@ -465,11 +469,21 @@ fn filters(labels: &Labels) -> HashMap<String, Vec<String>> {
 
 fn refused(doing: &'static str) -> impl Fn(ApiError) -> EngineError {
     move |error| {
-        let said = match error {
-            ApiError::DockerResponseServerError { message, .. } => message,
+        let text = match &error {
+            ApiError::DockerResponseServerError { message, .. } => message.clone(),
             other => other.to_string(),
         };
-        EngineError::Refused { doing, said: Shown::new(&said) }
+        let said = Shown::new(&text);
+        match error {
+            _ if no_room(&text) => EngineError::Full { doing, said },
+            // no answer at all, or not a whole one
+            ApiError::IOError { .. }
+            | ApiError::HyperResponseError { .. }
+            | ApiError::HyperLegacyError { .. }
+            | ApiError::SocketNotFoundError(_)
+            | ApiError::RequestTimeoutError => EngineError::Gone { doing, said },
+            _ => EngineError::Refused { doing, said },
+        }
     }
 }
 

@@ -238,6 +238,19 @@ pub trait Engine: Send + Sync {
     fn cages<'a>(&'a self, labels: &'a Labels) -> Answer<'a, Vec<CageRecord>>;
 }
 
+/// What helps where an engine's disk is full.
+pub(crate) const MAKE_ROOM: &str = "make room where the engine keeps its images (`docker system df` shows what takes it, `docker image prune` and `pinfold unmount` free some), then try again";
+
+/// Whether a program's words say that a disk has no room left.
+///
+/// Source: the texts of ENOSPC and EDQUOT in the C library, and their names as npm writes them.
+pub(crate) fn no_room(said: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    ["no space left on device", "disk quota exceeded", "enospc", "edquot"]
+        .iter()
+        .any(|word| said.contains(word))
+}
+
 /// Why an engine did not do it.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EngineError {
@@ -256,6 +269,22 @@ pub enum EngineError {
     /// The engine said no, or stopped answering.
     #[error("the container engine could not {doing}")]
     Refused {
+        /// What was asked of it.
+        doing: &'static str,
+        /// What it said.
+        said: Shown,
+    },
+    /// The engine does not answer any more: it stopped, or was stopped.
+    #[error("the container engine stopped answering")]
+    Gone {
+        /// What was asked of it.
+        doing: &'static str,
+        /// What the connection said.
+        said: Shown,
+    },
+    /// The engine has no room left on its own disk.
+    #[error("the container engine could not {doing}: its disk is full")]
+    Full {
         /// What was asked of it.
         doing: &'static str,
         /// What it said.
@@ -294,6 +323,15 @@ impl From<EngineError> for Failure {
                 format!("it said: {said}"),
                 "see that the engine is up with `pinfold doctor`, then try again",
             ),
+            EngineError::Gone { doing, said } => Failure::new(
+                Code::EngineFailed,
+                what,
+                format!("it was asked to {doing}: {said}"),
+                "start it again (`pinfold doctor` says whether it answers), then repeat the command: what was begun is cleared away by it",
+            ),
+            EngineError::Full { said, .. } => {
+                Failure::new(Code::EngineFull, what, format!("it said: {said}"), MAKE_ROOM)
+            }
             EngineError::Weaker { row } => Failure::new(
                 Code::CageWeaker,
                 what,

@@ -158,11 +158,19 @@ impl From<CageError> for Failure {
                 "give the folders back to that user, or `pinfold unmount` the server, which removes what it kept, and mount it again",
             ),
             CageError::Disk(why) => Failure::new(
-                Code::Other,
+                Code::of_disk(&why),
                 what,
                 why,
                 "see that the system's temporary directory (TMPDIR) has room",
             ),
+            CageError::Ended(LinkError::File { path, why }) if engine::no_room(&why.to_string()) => {
+                Failure::new(
+                    Code::EngineFull,
+                    "the container engine's disk is full",
+                    format!("{path} in the cage: {why}"),
+                    engine::MAKE_ROOM,
+                )
+            }
             CageError::Ended(why) => Failure::new(
                 Code::EngineFailed,
                 what,

@@ -88,7 +88,7 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
         Err(failure) => {
             // what this mount brought goes with it; what was there before stays
             if fresh {
-                unmount::forget_image(host, &pin).await?;
+                take_back(host, out, &pin).await;
             }
             Err(failure)
         }
@@ -196,8 +196,19 @@ async fn install(
     // what is sealed is anybody's; whom this server runs as gets a name and a home on top of it
     let image = image.for_user_of(host.engine().await?.as_ref(), pin, &host.stamp()?).await?;
     let (name, plan, tree) = (pin.name(), pin.plan().digest(), image.tree());
-    Audit::of(host.home()).record(&AuditEvent::Install { name, plan, tree })?;
+    if let Err(error) = Audit::of(host.home()).record(&AuditEvent::Install { name, plan, tree }) {
+        take_back(host, out, pin).await;
+        return Err(error.into());
+    }
     Ok((image, true))
+}
+
+/// Removes the image of a mount that came to nothing. The failure that is told is the mount's: the engine may be gone,
+/// and then that is why it failed.
+async fn take_back(host: &Host, out: &Out, pin: &Pin) {
+    if let Err(error) = unmount::forget_image(host, pin).await {
+        out.warn(format!("its image is still in the engine, and goes with the next mount: {error}"));
+    }
 }
 
 /// Tries the server and keeps its pin. Gives what it showed, which is nothing where it could not be tried.
@@ -226,9 +237,12 @@ async fn try_and_pin(host: &Host, out: &Out, pin: &Pin, image: &Image) -> Result
         }
     }
     host.store()?.save(&pin)?;
-    // once there is a pin whose it is
-    History::keep(host.home(), pin.plan(), &denied, Timestamp::now())?;
-    start::remember(host, &pin, image)?;
+    // From here on the server is mounted: a failure would take its image and leave its pin in force. What follows is
+    // harmless to lose, so that is said and no more.
+    let kept = History::keep(host.home(), pin.plan(), &denied, Timestamp::now()).map_err(Failure::from);
+    if let Err(error) = kept.and_then(|()| start::remember(host, &pin, image)) {
+        out.warn(format!("{} is mounted, but a note about it could not be kept: {error}", pin.name()));
+    }
     Ok(surveys)
 }
 

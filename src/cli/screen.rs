@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use super::out::Out;
 use crate::failure::{Code, Failure};
 use crate::screen::lines;
+use crate::text::Shown;
 
 /// Longest line read, in bytes; the rest of a longer one is passed over.
 const LINE: u64 = 64 * 1024 * 1024;
@@ -37,8 +38,9 @@ pub fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
         None => Box::new(std::io::stdin().lock()),
     };
     let mut found = false;
+    let mut unreadable_lines = Unreadable::default();
     let mut line = Vec::new();
-    loop {
+    for number in 1_u64.. {
         line.clear();
         let read =
             (&mut input).take(LINE).read_until(b'\n', &mut line).map_err(|error| unreadable(&error))?;
@@ -52,12 +54,61 @@ pub fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
             continue;
         }
         let answer = lines::screen(&line);
-        // a line that cannot be judged is not a pass
-        found |= answer.verdict().is_none_or(crate::screen::Verdict::refuses);
+        match answer.verdict() {
+            Some(verdict) => found |= verdict.refuses(),
+            None => unreadable_lines.add(number, answer.error()),
+        }
         out.record(&answer);
+    }
+    match unreadable_lines.failure() {
+        // what was found weighs more than what could not be read
+        Some(failure) if args.strict && found => out.warn(failure),
+        Some(failure) => return Err(failure),
+        None => {}
     }
     if args.strict && found {
         return Ok(ExitCode::from(Code::ScreenRefused.exit()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The lines that could not be judged: a line without a verdict is no pass, and nobody may take it for one.
+#[derive(Default)]
+struct Unreadable {
+    count: u64,
+    lines: Vec<u64>,
+    why: Option<Shown>,
+}
+
+impl Unreadable {
+    /// Line numbers that are told.
+    const TOLD: usize = 20;
+
+    fn add(&mut self, line: u64, why: Option<&Shown>) {
+        self.count += 1;
+        if self.lines.len() < Self::TOLD {
+            self.lines.push(line);
+        }
+        if self.why.is_none() {
+            self.why = why.cloned();
+        }
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        let first = self.lines.first()?;
+        let lines: Vec<String> = self.lines.iter().map(ToString::to_string).collect();
+        let rest = self.count - self.lines.len() as u64;
+        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        let what = match self.count {
+            1 => format!("line {first} could not be judged"),
+            _ => format!("lines {}{more} could not be judged", lines.join(", ")),
+        };
+        let why = self.why.as_ref().map(ToString::to_string).unwrap_or_default();
+        Some(Failure::new(
+            Code::InputUnreadable,
+            what,
+            format!("line {first}: {why}"),
+            "correct them: a line is one JSON object, with `id` and one thing to screen; the other lines were judged",
+        ))
+    }
 }

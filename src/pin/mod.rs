@@ -127,6 +127,12 @@ pub enum PinError {
         /// What is wrong.
         why: String,
     },
+    /// A file in the store that says it is a pin, under a name that no pin can have.
+    #[error("{path} is no pin, and is in the pin store")]
+    NotAPin {
+        /// The file.
+        path: Shown,
+    },
     /// Another source has the name.
     #[error("the name {name} is that of {holder}")]
     Taken {
@@ -177,6 +183,12 @@ impl From<PinError> for Failure {
                 what,
                 "a pin that was cut short, edited or brought from elsewhere carries no consent",
                 format!("forget it with `pinfold pins reset {name}`, then mount the server again"),
+            ),
+            PinError::NotAPin { path } => Failure::new(
+                Code::StateCorrupt,
+                what,
+                "its name is no server's name, and somebody may believe that it is in force",
+                format!("look at where it came from, then move {path} away"),
             ),
             PinError::Taken { name, .. } => Failure::new(
                 Code::NameRefused,

@@ -22,7 +22,7 @@ use super::{Pin, PinError, Surface};
 use crate::digest::Digest;
 use crate::plan::LocalName;
 use crate::state::{
-    FileLock, Home, SealKey, StateError, list_private, read_private, remove_private, write_private,
+    FileLock, Home, SealKey, StateError, list_private, read_private, remove_private, shown, write_private,
 };
 use crate::text::Shown;
 
@@ -66,28 +66,31 @@ impl Store {
         &self.dir
     }
 
-    /// The names of all pins, sorted. Left-overs of a crash and files that cannot be pins are passed over.
+    /// The names of all pins, sorted.
     ///
     /// # Errors
-    /// [`PinError::Corrupt`] for a `.json` whose name is none: somebody may believe that it is in force.
+    /// [`PinError::NotAPin`] for a `.json` whose name is none: somebody may believe that it is in force.
     /// [`PinError::State`] if the directory cannot be used, or is gone.
     pub fn names(&self) -> Result<Vec<LocalName>, PinError> {
+        self.entries()?.into_iter().collect()
+    }
+
+    /// Every file that says it is a pin, by name. Left-overs of a crash and files that cannot be pins are passed over.
+    fn entries(&self) -> Result<Vec<Result<LocalName, PinError>>, PinError> {
         let Some(files) = list_private(&self.dir)? else {
             return Err(StateError::corrupt(&self.dir, "it was there a moment ago and is gone").into());
         };
-        let mut names = Vec::new();
+        let mut entries = Vec::new();
         for file in files {
             let text = file.to_string_lossy();
             if text.starts_with('.') {
                 continue;
             }
             let Some(stem) = text.strip_suffix(".json") else { continue };
-            names.push(stem.parse().map_err(|_| PinError::Corrupt {
-                name: Shown::new(stem),
-                why: "its file's name is no server's name".to_owned(),
-            })?);
+            let path = || shown(&self.dir.join(&file));
+            entries.push(stem.parse().map_err(|_| PinError::NotAPin { path: path() }));
         }
-        Ok(names)
+        Ok(entries)
     }
 
     /// The pin of that name.
@@ -141,6 +144,23 @@ impl Store {
             pins.extend(self.find(&name)?);
         }
         Ok(pins)
+    }
+
+    /// Every pin that can be used, by name, and what is wrong with each of the others.
+    ///
+    /// For telling a person what is there; whoever acts on pins asks for [`Store::all`].
+    ///
+    /// # Errors
+    /// [`PinError::State`] if the directory cannot be used, or is gone.
+    pub fn survey(&self) -> Result<(Vec<Pin>, Vec<PinError>), PinError> {
+        let (mut pins, mut unusable) = (Vec::new(), Vec::new());
+        for entry in self.entries()? {
+            match entry.and_then(|name| self.find(&name)) {
+                Ok(pin) => pins.extend(pin),
+                Err(error) => unusable.push(error),
+            }
+        }
+        Ok((pins, unusable))
     }
 
     /// Keeps a pin, in place of an earlier one of the same source.

@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use serde::de::DeserializeOwned;
 use url::Url;
 
-pub use self::choice::PassedOver;
 pub(super) use self::choice::Offered;
+pub use self::choice::PassedOver;
 use self::choice::{Choice, choose};
 pub(super) use self::page::Requires;
 use self::page::{File, Page};

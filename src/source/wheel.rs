@@ -65,10 +65,10 @@ impl WheelFile {
             return Err(refused(&format!("it depends on `{dependency}`, which no index has")));
         }
 
-        let points = archive.text(&format!("{info}/entry_points.txt"), SMALL_BYTES).map_err(|why| refused(&why))?;
-        let scripts = scripts(&archive, points.as_deref().unwrap_or_default()).map_err(|why| SourceError::Bin {
-            package: Shown::new(&format!("{}=={}", name.name(), name.version())),
-            why,
+        let points =
+            archive.text(&format!("{info}/entry_points.txt"), SMALL_BYTES).map_err(|why| refused(&why))?;
+        let scripts = scripts(&archive, points.as_deref().unwrap_or_default()).map_err(|why| {
+            SourceError::Bin { package: Shown::new(&format!("{}=={}", name.name(), name.version())), why }
         })?;
 
         let mut facts = Facts::default();
@@ -134,7 +134,10 @@ fn dist_info(archive: &Archive<'_>, wheel: &WheelName) -> Result<String, String>
         if folder.len() >= 10 && folder[folder.len() - 10..].eq_ignore_ascii_case(".dist-info") {
             match found {
                 Some(known) if known != folder => {
-                    return Err("it holds two .dist-info folders, and which one counts depends on who reads it".to_owned());
+                    return Err(
+                        "it holds two .dist-info folders, and which one counts depends on who reads it"
+                            .to_owned(),
+                    );
                 }
                 _ => found = Some(folder),
             }
@@ -146,14 +149,19 @@ fn dist_info(archive: &Archive<'_>, wheel: &WheelName) -> Result<String, String>
         name.parse().as_ref() == Ok(wheel.name())
             && version.replace('_', "-").parse().as_ref() == Ok(wheel.version())
     });
-    if same { Ok(folder.to_owned()) } else { Err("its .dist-info folder is another package's or version's".to_owned()) }
+    if same {
+        Ok(folder.to_owned())
+    } else {
+        Err("its .dist-info folder is another package's or version's".to_owned())
+    }
 }
 
 /// The console scripts of an `entry_points.txt`, and the scripts that the wheel brings along, sorted.
 fn scripts(archive: &Archive<'_>, points: &str) -> Result<Vec<String>, Shown> {
     let mut names: Vec<&str> = Vec::new();
     let mut section = "";
-    for line in points.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';'])) {
+    for line in points.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']))
+    {
         if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             section = name.trim();
         } else if section == "console_scripts"
@@ -164,7 +172,8 @@ fn scripts(archive: &Archive<'_>, points: &str) -> Result<Vec<String>, Shown> {
     }
     for path in archive.members() {
         let mut parts = path.split('/');
-        if let (Some(folder), Some("scripts"), Some(name), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+        if let (Some(folder), Some("scripts"), Some(name), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
             && folder.ends_with(".data")
             && !name.is_empty()
         {

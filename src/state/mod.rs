@@ -140,12 +140,14 @@ impl From<StateError> for Failure {
                 "a relative path would be another store in every directory",
                 "set PINFOLD_HOME to an absolute path, or unset it",
             ),
-            StateError::Io { path, source, .. } => Failure::new(
-                Code::Other,
-                what,
-                source,
-                format!("check that {path} is on a disk with room, and that you may write there"),
-            ),
+            StateError::Io { path, source, .. } => {
+                let code = Code::of_disk(&source);
+                let hint = match code {
+                    Code::DiskFull => format!("make room on the disk that {path} is on, then try again"),
+                    _ => format!("check that {path} is on a disk with room, and that you may write there"),
+                };
+                Failure::new(code, what, source, hint)
+            }
         }
     }
 }

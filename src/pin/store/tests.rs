@@ -189,8 +189,13 @@ fn refuses_a_pin_whose_file_name_is_no_name_and_passes_over_what_is_no_pin() {
     }
     assert_eq!(store.names().unwrap(), [name()]);
     fs::write(store.dir().join("Not A Name.json"), b"{}").unwrap();
-    corrupt(store.names());
+    assert!(matches!(store.names(), Err(PinError::NotAPin { .. })));
+    assert!(matches!(store.all(), Err(PinError::NotAPin { .. })), "a list with a gap");
     assert!(store.load(&name()).is_ok(), "one bad file does not stop the others");
+    let (pins, unusable) = store.survey().unwrap();
+    assert_eq!(pins.len(), 1);
+    let [error] = &unusable[..] else { panic!("{unusable:?}") };
+    assert!(error.to_string().contains("Not A Name.json"), "{error}");
 }
 
 #[test]

@@ -46,7 +46,8 @@ impl<'a> Archive<'a> {
     /// It is no zip archive, or one that readers may read differently; which way, in a clause.
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, String> {
         let members = members(bytes)?;
-        let zip = ZipArchive::new(Cursor::new(bytes)).map_err(|error| format!("it is no zip archive: {error}"))?;
+        let zip =
+            ZipArchive::new(Cursor::new(bytes)).map_err(|error| format!("it is no zip archive: {error}"))?;
         if zip.len() != members.len() {
             return Err("its directory is read differently".to_owned());
         }
@@ -113,7 +114,10 @@ fn members(bytes: &[u8]) -> Result<BTreeSet<String>, String> {
         unpacked += u64::from(entry.unpacked);
         let name = path(entry.name, entry.flags).map_err(|what| odd(&what))?;
         // A file and a folder of one name are one place.
-        if names.contains(name.trim_end_matches('/')) || names.contains(&format!("{name}/")) || !names.insert(name) {
+        if names.contains(name.trim_end_matches('/'))
+            || names.contains(&format!("{name}/"))
+            || !names.insert(name)
+        {
             return Err(odd("two of its members have one name"));
         }
         entries.push(entry);
@@ -180,7 +184,8 @@ fn entry(directory: &[u8]) -> Result<(Entry<'_>, &[u8]), String> {
 fn extra(mut fields: &[u8]) -> Result<(), String> {
     while !fields.is_empty() {
         let length = fields.get(..4).map(|head| usize::from(u16_at(head, 2)));
-        let whole = length.and_then(|length| fields.get(..4 + length)).ok_or("an extra field is cut short")?;
+        let whole =
+            length.and_then(|length| fields.get(..4 + length)).ok_or("an extra field is cut short")?;
         if OTHER_READING.contains(&u16_at(whole, 0)) {
             return Err("an extra field gives a member another size or name".to_owned());
         }
@@ -209,7 +214,10 @@ fn after(bytes: &[u8], entry: &Entry<'_>) -> Option<usize> {
     // Sizes that come after the bytes: the header has none, or the same ones.
     let descriptor = bytes.get(end..end.checked_add(DESCRIPTOR)?)?;
     let described = [4, 8, 12].map(|at| u32_at(descriptor, at));
-    let good = same && (sizes == [0; 3] || sizes == said) && descriptor.starts_with(b"PK\x07\x08") && described == said;
+    let good = same
+        && (sizes == [0; 3] || sizes == said)
+        && descriptor.starts_with(b"PK\x07\x08")
+        && described == said;
     good.then_some(end + DESCRIPTOR)
 }
 

@@ -6,9 +6,7 @@ use super::*;
 use crate::failure::{Code, Failure};
 
 /// An archive as a builder of wheels writes it.
-pub(super) fn zip_with(
-    write: impl FnOnce(&mut ZipWriter<Cursor<Vec<u8>>>, SimpleFileOptions),
-) -> Vec<u8> {
+pub(super) fn zip_with(write: impl FnOnce(&mut ZipWriter<Cursor<Vec<u8>>>, SimpleFileOptions)) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     write(&mut zip, SimpleFileOptions::default());
     zip.finish().unwrap().into_inner()
@@ -30,7 +28,8 @@ pub(super) fn zip_of(members: &[(&str, &str)]) -> Vec<u8> {
 
 const METADATA: &str = "Metadata-Version: 2.4\nName: A.B\nVersion: 1.0\nSummary: does things\nRequires-Python: >=3.10\n\
                         Requires-Dist: mcp>=1\nRequires-Dist: anyio; extra == 'x'\n\n";
-const POINTS: &str = "[console_scripts]\na-b = a_b:main\nother=a_b.cli:run [x]\n\n[gui_scripts]\nwindow = a_b:gui\n";
+const POINTS: &str =
+    "[console_scripts]\na-b = a_b:main\nother=a_b.cli:run [x]\n\n[gui_scripts]\nwindow = a_b:gui\n";
 const FILE: &str = "a_b-1.0-py3-none-any.whl";
 
 fn wheel(members: &[(&str, &str)]) -> Vec<u8> {
@@ -74,20 +73,28 @@ fn a_wheel_is_the_release_its_name_and_metadata_tell() {
     assert_eq!(names, ["anyio", "mcp"]);
     assert_eq!(wheel.python(&carried(), None), Ok(PythonMinor::of_3(13)));
     assert_eq!(wheel.python(&carried(), Some(PythonMinor::of_3(11))), Ok(PythonMinor::of_3(11)));
-    assert!(matches!(wheel.python(&carried(), Some(PythonMinor::of_3(12))), Err(SourceError::PythonMissing { .. })));
+    assert!(matches!(
+        wheel.python(&carried(), Some(PythonMinor::of_3(12))),
+        Err(SourceError::PythonMissing { .. })
+    ));
 }
 
 #[test]
 fn refuses_a_wheel_that_no_python_here_can_install() {
     let bytes = usual();
-    for file in ["a_b-1.0-cp313-cp313-win_amd64.whl", "a_b-1.0-cp312-cp312-manylinux_2_17_x86_64.whl", "a_b-1.0-py2-none-any.whl"] {
+    for file in [
+        "a_b-1.0-cp313-cp313-win_amd64.whl",
+        "a_b-1.0-cp312-cp312-manylinux_2_17_x86_64.whl",
+        "a_b-1.0-py2-none-any.whl",
+    ] {
         let refused = read(file, &bytes).unwrap().python(&carried(), None).unwrap_err();
         let SourceError::NotInstallable { why, .. } = &refused else { panic!("{file}: {refused}") };
         assert!(matches!(why, PassedOver::OtherSystems(_)), "{file}: {why}");
         assert!(Failure::from(refused).why().to_string().contains(&file[8..file.len() - 4]));
     }
     let needs = METADATA.replace(">=3.10", ">=3.14");
-    let refused = read(FILE, &wheel(&[("a_b-1.0.dist-info/METADATA", &needs)])).unwrap().python(&carried(), None);
+    let refused =
+        read(FILE, &wheel(&[("a_b-1.0.dist-info/METADATA", &needs)])).unwrap().python(&carried(), None);
     let Err(SourceError::NotInstallable { why, .. }) = refused else { panic!() };
     assert_eq!(why, PassedOver::OtherPython(Shown::new(">=3.14")));
 }
@@ -102,15 +109,26 @@ fn refuses_a_wheel_whose_parts_disagree() {
         ("no metadata", vec![("a_b-1.0.dist-info/WHEEL", "")]),
         ("no dist-info", vec![("a_b/__init__.py", "")]),
         ("another's dist-info", vec![("c-1.0.dist-info/METADATA", METADATA)]),
-        ("two dist-infos", vec![("a_b-1.0.dist-info/METADATA", METADATA), ("A_B-1.0.dist-info/METADATA", METADATA)]),
-        ("another case", vec![("a_b-1.0.dist-info/METADATA", METADATA), ("c-1.0.Dist-Info/METADATA", METADATA)]),
+        (
+            "two dist-infos",
+            vec![("a_b-1.0.dist-info/METADATA", METADATA), ("A_B-1.0.dist-info/METADATA", METADATA)],
+        ),
+        (
+            "another case",
+            vec![("a_b-1.0.dist-info/METADATA", METADATA), ("c-1.0.Dist-Info/METADATA", METADATA)],
+        ),
         ("another name inside", vec![("a_b-1.0.dist-info/METADATA", "Name: c\nVersion: 1.0\n")]),
         ("another version inside", vec![("a_b-1.0.dist-info/METADATA", "Name: a-b\nVersion: 1.1\n")]),
         ("two names inside", vec![("a_b-1.0.dist-info/METADATA", "Name: a-b\nName: c\nVersion: 1.0\n")]),
         ("no name inside", vec![("a_b-1.0.dist-info/METADATA", "Version: 1.0\n")]),
         ("no headers", vec![("a_b-1.0.dist-info/METADATA", "nonsense")]),
-        ("a dependency from elsewhere", vec![("a_b-1.0.dist-info/METADATA",
-            "Name: a-b\nVersion: 1.0\nRequires-Dist: c @ https://x.example/c.whl\n")]),
+        (
+            "a dependency from elsewhere",
+            vec![(
+                "a_b-1.0.dist-info/METADATA",
+                "Name: a-b\nVersion: 1.0\nRequires-Dist: c @ https://x.example/c.whl\n",
+            )],
+        ),
     ] {
         assert_eq!(code(FILE, &wheel(&members)), Code::NotFound, "{what}");
     }
@@ -120,7 +138,10 @@ fn refuses_a_wheel_whose_parts_disagree() {
 fn refuses_a_program_whose_name_means_something_elsewhere() {
     for name in ["../x", "a/b", "a b", "-x", "a;b", "é", ".x", ""] {
         let points = format!("[console_scripts]\n{name} = a:b\n");
-        let bytes = wheel(&[("a_b-1.0.dist-info/METADATA", METADATA), ("a_b-1.0.dist-info/entry_points.txt", &points)]);
+        let bytes = wheel(&[
+            ("a_b-1.0.dist-info/METADATA", METADATA),
+            ("a_b-1.0.dist-info/entry_points.txt", &points),
+        ]);
         assert_eq!(code(FILE, &bytes), Code::LaunchRefused, "{name:?}");
     }
 }

@@ -59,8 +59,22 @@ fn refuses_what_lies_around_or_between() {
             let end = nth(&good, THE_END, 0);
             [&changed(&good, end + 20, &[1, 0]), b"x".as_slice()].concat()
         }),
-        ("an entry fewer", changed(&changed(&good, nth(&good, THE_END, 0) + 8, &[1, 0]), nth(&good, THE_END, 0) + 10, &[1, 0])),
-        ("an entry more", changed(&changed(&good, nth(&good, THE_END, 0) + 8, &[3, 0]), nth(&good, THE_END, 0) + 10, &[3, 0])),
+        (
+            "an entry fewer",
+            changed(
+                &changed(&good, nth(&good, THE_END, 0) + 8, &[1, 0]),
+                nth(&good, THE_END, 0) + 10,
+                &[1, 0],
+            ),
+        ),
+        (
+            "an entry more",
+            changed(
+                &changed(&good, nth(&good, THE_END, 0) + 8, &[3, 0]),
+                nth(&good, THE_END, 0) + 10,
+                &[3, 0],
+            ),
+        ),
         ("another disk", changed(&good, nth(&good, THE_END, 0) + 4, &[1, 0])),
         ("a directory elsewhere", changed(&good, nth(&good, THE_END, 0) + 16, &[0, 0, 0, 0])),
         ("a gap between members", {
@@ -103,10 +117,12 @@ fn refuses_a_member_that_is_described_in_two_ways() {
 #[test]
 fn refuses_two_members_of_one_name() {
     let twice = zip_of(&[("a", "1"), ("b", "2")]);
-    let twice = changed(&changed(&twice, nth(&twice, LOCAL, 1) + 30, b"a"), nth(&twice, CENTRAL, 1) + 46, b"a");
+    let twice =
+        changed(&changed(&twice, nth(&twice, LOCAL, 1) + 30, b"a"), nth(&twice, CENTRAL, 1) + 46, b"a");
     assert!(why(&twice).contains("one name"));
     let folder = zip_of(&[("a/", ""), ("bx", "2")]);
-    let folder = changed(&changed(&folder, nth(&folder, LOCAL, 1) + 30, b"a/"), nth(&folder, CENTRAL, 1) + 46, b"a/");
+    let folder =
+        changed(&changed(&folder, nth(&folder, LOCAL, 1) + 30, b"a/"), nth(&folder, CENTRAL, 1) + 46, b"a/");
     assert!(members(&folder).is_err());
 }
 
@@ -114,7 +130,9 @@ fn refuses_two_members_of_one_name() {
 fn refuses_rare_kinds_of_member() {
     let good = zip_of(&[("a", "1")]);
     let (local, entry) = (nth(&good, LOCAL, 0), nth(&good, CENTRAL, 0));
-    let both = |local_at: usize, entry_at: usize, to: &[u8]| changed(&changed(&good, local + local_at, to), entry + entry_at, to);
+    let both = |local_at: usize, entry_at: usize, to: &[u8]| {
+        changed(&changed(&good, local + local_at, to), entry + entry_at, to)
+    };
     assert!(why(&both(6, 8, &[1, 0])).contains("encrypted"));
     assert!(why(&both(6, 8, &[0x40, 0])).contains("rare"));
     assert!(why(&both(6, 8, &[0, 0x20])).contains("rare"));
