@@ -18,6 +18,9 @@ mod pinfold;
 mod session;
 mod terminal;
 
+mod bare;
+mod postgres;
+
 mod clients;
 mod consent;
 mod egress;
@@ -29,6 +32,7 @@ mod kept;
 mod limits;
 mod localhost;
 mod noise;
+mod people;
 mod pins;
 mod profile;
 mod registry;
@@ -72,6 +76,7 @@ fn main() -> ExitCode {
         noise::tests(),
         consent::tests(),
         pins::tests(),
+        people::tests(),
         errors::tests(),
         folders::tests(),
         kept::tests(),

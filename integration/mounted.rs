@@ -34,7 +34,7 @@ pub struct Server {
     /// Its version.
     pub version: String,
     /// Its image, as the engine names it.
-    image: String,
+    pub image: String,
 }
 
 /// The probe as it is.

@@ -21,17 +21,23 @@ pub struct Args {
 enum Images {
     /// The runtime images and sealed images on this host
     List,
-    /// Make a runtime image
+    /// Make runtime images
     Build {
-        /// Which: `node`, `python3.13` or `python3.11`
-        runtime: String,
+        /// Which: `node`, `python3.13`, `python3.11`
+        #[arg(required = true, value_name = "RUNTIME")]
+        runtimes: Vec<String>,
     },
 }
 
 pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     match &args.command {
         None | Some(Images::List) => list(host, out).await,
-        Some(Images::Build { runtime }) => build(runtime, host, out).await,
+        Some(Images::Build { runtimes }) => {
+            for runtime in runtimes {
+                build(runtime, host, out).await?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 
