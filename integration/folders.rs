@@ -28,6 +28,7 @@ tests![
     a_folder_is_read_and_nothing_in_it_changed,
     a_folder_is_written_and_what_would_run_later_is_not,
     no_way_around_what_stays_read_only,
+    git_works_in_a_folder_and_its_settings_stay,
     what_comes_to_be_is_told,
     a_held_file_that_is_replaced_ends_the_session,
     a_folder_that_is_no_longer_the_same_is_not_given,
@@ -316,6 +317,62 @@ fn does_not_leave(session: &mut Session, folder: &Folder) {
     let link = folder.file("link");
     assert_eq!(disk(session, "symlink", &link, json!({"to": "/etc/hostname"})), "done");
     assert_eq!(disk(session, "read", &link, json!({})), "cage\n");
+}
+
+fn git(session: &mut Session, directory: &Path, words: &[&str]) -> Value {
+    session.data("git", json!({"words": words, "directory": directory}))
+}
+
+fn git_works_in_a_folder_and_its_settings_stay() {
+    let folder = Folder::new();
+    folder.write("file", "one");
+    let mut init = Command::new("git");
+    init.args(["init", "--quiet", "--initial-branch=main"]).arg(folder.path()).env("HOME", "/");
+    assert!(init.uid(folder.owner()).gid(folder.owner()).status().unwrap().success());
+    let settings = folder.read(".git/config");
+    let server = probe("probe-git", &["--mount", &folder.option(":rw")]);
+    let mut session = server.session();
+    let at = folder.path();
+    for words in [
+        &["add", "."][..],
+        &["commit", "-m", "first"],
+        &["switch", "-c", "other"],
+        &["commit", "--allow-empty", "-m", "second"],
+        &["switch", "main"],
+        &["merge", "other"],
+        &["tag", "v1"],
+        &["stash", "list"],
+        &["gc"],
+    ] {
+        let ran = git(&mut session, at, words);
+        assert_eq!(ran["code"], 0, "{words:?}: {ran}");
+    }
+    assert!(
+        git(&mut session, at, &["log", "--format=%s"])["stdout"]
+            .as_str()
+            .unwrap()
+            .starts_with("second\nfirst")
+    );
+    let ran = git(&mut session, at, &["config", "core.fsmonitor", "/tmp/evil"]);
+    assert_ne!(ran["code"], 0, "{ran}");
+    fails(&mut session, "write", &folder.file(".git/hooks/post-checkout"), json!({}), &["EROFS"]);
+    drop(session);
+    assert_eq!(folder.read(".git/config"), settings);
+    // on the host it is a repository as any other
+    let mut log = Command::new("git");
+    log.args(["log", "--format=%s"]).current_dir(at).env("HOME", "/");
+    let log = log.uid(folder.owner()).gid(folder.owner()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&log.stdout), "second\nfirst\n");
+
+    // one that is somebody else's is looked at all the same
+    if root() {
+        let theirs = Folder::of_root();
+        let done = Command::new("git").args(["init", "--quiet"]).arg(theirs.path()).status().unwrap();
+        assert!(done.success());
+        let server = probe("probe-git-root", &["--mount", &theirs.option("")]);
+        let ran = git(&mut server.session(), theirs.path(), &["status", "--short"]);
+        assert_eq!(ran["code"], 0, "{ran}");
+    }
 }
 
 fn what_comes_to_be_is_told() {

@@ -26,6 +26,7 @@ mod consent;
 mod egress;
 mod ends;
 mod errors;
+mod filesystem;
 mod first_seen;
 mod folders;
 mod kept;
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
         people::tests(),
         errors::tests(),
         folders::tests(),
+        filesystem::tests(),
         kept::tests(),
         registry::tests(),
         first_seen::tests(),

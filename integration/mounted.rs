@@ -56,6 +56,12 @@ pub fn public(name: &str, package: &str) -> Server {
     shared(name, &format!("npm:{package}"), &[])
 }
 
+/// A public server of npm's, with options of `mount` and arguments of its own.
+pub fn public_with(name: &str, package: &str, options: &[&str], arguments: &[&str]) -> Server {
+    let words = [&["--name", name], options, &["--"], arguments].concat();
+    shared(name, &format!("npm:{package}"), &words)
+}
+
 fn shared(name: &str, spec: &str, options: &[&str]) -> Server {
     // held all the time: a second test that wants the same server waits for the first to have mounted it
     let mut mounted = MOUNTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

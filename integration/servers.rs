@@ -17,13 +17,14 @@ use crate::tests;
 tests![everything_is_the_same_caged, memory_is_the_same_caged, sequential_thinking_is_the_same_caged,];
 
 /// A package that this host's npm installed.
-struct Bare {
+pub struct Bare {
     _directory: TempDir,
     program: String,
 }
 
 impl Bare {
-    fn install(package: &str, version: &str) -> Self {
+    /// Installs it.
+    pub fn install(package: &str, version: &str) -> Self {
         let directory = tempfile::Builder::new().prefix("pinfold-bare-").tempdir().unwrap();
         let mut npm = Command::new("npm");
         npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"])
@@ -41,7 +42,8 @@ impl Bare {
         Self { _directory: directory, program: folder.join(bin).display().to_string() }
     }
 
-    fn command(&self) -> Command {
+    /// Starts it, with this host's Node.
+    pub fn command(&self) -> Command {
         let mut command = Command::new("node");
         command.arg(&self.program);
         command
@@ -57,13 +59,21 @@ const LISTS: [(&str, &str); 4] = [
 
 /// Everything that is compared of one server.
 #[derive(Debug, PartialEq)]
-struct Seen {
+pub struct Seen {
     opened: Value,
     lists: Vec<(&'static str, Vec<Value>)>,
-    call: String,
+    /// The line that answered the call.
+    pub call: String,
 }
 
-fn see(command: Command, capabilities: &Value, tool: &str, arguments: &Value, tools: Option<usize>) -> Seen {
+/// Opens a session, lists everything and makes one call.
+pub fn see(
+    command: Command,
+    capabilities: &Value,
+    tool: &str,
+    arguments: &Value,
+    tools: Option<usize>,
+) -> Seen {
     let (mut session, opened) = Session::handshake(command, capabilities.clone());
     if let Some(count) = tools {
         // some register tools only after the client's word that it is ready

@@ -124,6 +124,16 @@ function disk({ what, path: file, to, text }) {
   return outcome(things[what]().then((value) => value ?? "done"));
 }
 
+/** Runs git; how it ended, and what it said. */
+function git({ words, directory }) {
+  return new Promise((done) => {
+    const env = { ...process.env, GIT_AUTHOR_NAME: "a", GIT_AUTHOR_EMAIL: "a@b", GIT_COMMITTER_NAME: "a", GIT_COMMITTER_EMAIL: "a@b" };
+    execFile("git", words, { cwd: directory, env }, (error, stdout, stderr) => {
+      done({ code: error?.code ?? 0, stdout, stderr });
+    });
+  });
+}
+
 /** Whether a socket that is a file can be connected to, or made. */
 function socketFile({ path: file, make }) {
   return new Promise((done) => {
@@ -299,6 +309,12 @@ exports.tools = [
       text: { type: "string" },
     }),
     run: disk,
+  },
+  {
+    name: "git",
+    description: "Runs git in a folder",
+    inputSchema: schema({ words: { type: "array", items: { type: "string" } }, directory: { type: "string" } }),
+    run: git,
   },
   {
     name: "socket_file",
