@@ -7,11 +7,15 @@
 //! case; else to whoever runs them.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 use pinfold::cage::profile::HOME;
 use pinfold::cage::seccomp::{SOCKETS, SocketFiles};
@@ -32,6 +36,7 @@ tests![
     what_comes_to_be_is_told,
     a_held_file_that_is_replaced_ends_the_session,
     a_folder_that_is_no_longer_the_same_is_not_given,
+    a_folder_that_is_turned_under_the_engines_hands_is_noticed_inside,
     folders_that_no_server_is_given_are_refused_by_name,
     a_user_gives_no_right_that_they_do_not_have,
     sockets_in_a_folder_lead_nowhere,
@@ -459,6 +464,74 @@ fn a_folder_that_is_no_longer_the_same_is_not_given() {
     fs::rename(&moved, &folder).unwrap();
     call().ended(0);
     assert!(!parent.path().join("moved").exists());
+}
+
+/// Stands between the launcher and the engine, and does something just before a container is created: after the launcher
+/// has looked, before the engine does.
+struct Meddler {
+    address: String,
+    _directory: TempDir,
+}
+
+impl Meddler {
+    fn new(meddle: impl FnOnce() + Send + 'static) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("engine.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let meddle = Arc::new(Mutex::new(Some(meddle)));
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let engine = UnixStream::connect("/var/run/docker.sock").unwrap();
+                let (mut up, mut down) = (client.try_clone().unwrap(), engine.try_clone().unwrap());
+                let meddle = Arc::clone(&meddle);
+                let mut to_engine = engine;
+                thread::spawn(move || {
+                    let mut piece = vec![0; 1 << 20];
+                    while let Ok(read @ 1..) = up.read(&mut piece) {
+                        let asked = String::from_utf8_lossy(&piece[..read]);
+                        if asked.starts_with("POST ") && asked.contains("/containers/create") {
+                            meddle.lock().unwrap().take().into_iter().for_each(|meddle| meddle());
+                        }
+                        if to_engine.write_all(&piece[..read]).is_err() {
+                            break;
+                        }
+                    }
+                    let _ = to_engine.shutdown(Shutdown::Write);
+                });
+                let mut to_client = client;
+                thread::spawn(move || {
+                    let _ = std::io::copy(&mut down, &mut to_client);
+                    let _ = to_client.shutdown(Shutdown::Write);
+                });
+            }
+        });
+        Self { address: format!("unix://{}", path.display()), _directory: directory }
+    }
+}
+
+fn a_folder_that_is_turned_under_the_engines_hands_is_noticed_inside() {
+    let parent = Folder::new();
+    parent.write("work/x", "x");
+    parent.write("secret/key", "key");
+    let [work, moved, secret] = ["work", "moved", "secret"].map(|name| parent.path().join(name));
+    let server = probe("probe-turned", &["--mount", work.to_str().unwrap()]);
+    let list = format!(r#"{{"what":"list","path":"{}"}}"#, work.display());
+    let ask = |address: &str| {
+        let mut command = server.home().command(["--json", "call", &server.name, "disk", &list]);
+        command.env("DOCKER_HOST", address);
+        run(command)
+    };
+    // nothing is turned: the way through works
+    let seen = ask(&Meddler::new(|| {}).address).ended(0);
+    assert!(seen.stdout.contains("\\\"x\\\""), "{seen}");
+    let turned = work.clone();
+    let meddler = Meddler::new(move || {
+        fs::rename(&turned, &moved).unwrap();
+        symlink(&secret, &turned).unwrap();
+    });
+    let ran = ask(&meddler.address).failed(13, "mount-changed");
+    assert!(ran.error()["message"].as_str().unwrap().contains("not the same inside"), "{ran}");
+    assert!(fs::symlink_metadata(&work).unwrap().is_symlink(), "it was not turned");
 }
 
 fn folders_that_no_server_is_given_are_refused_by_name() {
