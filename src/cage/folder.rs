@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access as Right, AtFlags, CWD, Mode, OFlags, accessat, fstat, lstat, open};
 use rustix::io::Errno;
 
-use self::forbidden::Places;
+use self::forbidden::{Forbidden, Places};
 use self::held::Found;
 pub use self::refused::FolderRefused;
 use crate::plan::{Access, AllowRoot, FolderPath, Mount, MountAsked, User};
@@ -298,6 +298,12 @@ fn one(mount: &Mount, paths: &BTreeSet<PathBuf>, grounds: &Grounds) -> Result<Fo
     if let Some(forbidden) = grounds.places.forbid(path, mount.access(), &is_there) {
         return Err(FolderRefused::Forbidden { path: shown(), forbidden });
     }
+    if mount.access() == Access::Write
+        && let Some(why) = held::is_held(path)
+    {
+        let forbidden = Forbidden { place: path.to_owned(), how: "is", why };
+        return Err(FolderRefused::Forbidden { path: shown(), forbidden });
+    }
     // with the rights that this process uses its files with: who may ask the engine could reach any folder through it
     let mut wanted = Right::READ_OK | Right::EXEC_OK;
     if mount.access() == Access::Write {
@@ -391,6 +397,10 @@ fn binds(all: &[Folder]) -> Result<Vec<Bind>, FolderRefused> {
                 // in another mount, which has its own
                 if all.iter().any(|folder| folder.mount.path().as_path() == on_the_way) {
                     break;
+                }
+                // below a held place, where nothing can be moved anyway
+                if outer.found.held.iter().any(|held| on_the_way.starts_with(held)) {
+                    continue;
                 }
                 add(on_the_way, true)?;
             }

@@ -139,6 +139,17 @@ fn fits(pattern: &str, name: &str) -> bool {
     }
 }
 
+/// Why a folder would itself be held in the one it lies in, if it would: it is no folder to be written to by its own.
+pub(super) fn is_held(folder: &Path) -> Option<&'static str> {
+    let name = folder.file_name()?.to_str()?;
+    if folder.ends_with(".git/hooks") {
+        return Some("git runs what is in it");
+    }
+    let is =
+        |pattern: &&str| if pattern.contains('/') { folder.ends_with(pattern) } else { fits(pattern, name) };
+    HELD.iter().find(|row| row.names.iter().any(|pattern| is(&pattern))).map(|row| row.why)
+}
+
 /// Looks a folder through for what is to be held. Other mounts that lie in it are left to themselves.
 pub(super) fn look(root: &Path, other_mounts: &BTreeSet<PathBuf>) -> Result<Found, TooMuch> {
     let mut found = Found::default();
@@ -346,6 +357,20 @@ mod tests {
             assert_eq!(tree.names(&tree.look().held), [file.as_str()], "{name}");
             let tree = Tree::of(&[&format!("{file}x")]);
             assert_eq!(tree.look().held, BTreeSet::new(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_would_be_held_is_not_given_by_itself() {
+        for held in
+            ["/srv/p/.vscode", "/srv/p/.git/hooks", "/srv/p/.github/workflows", "/srv/x.code-workspace"]
+        {
+            assert!(is_held(Path::new(held)).is_some(), "{held}");
+        }
+        for free in
+            ["/srv/p", "/srv/p/.git", "/srv/p/hooks", "/srv/p/workflows", "/srv/p/.claude/worktrees/x"]
+        {
+            assert_eq!(is_held(Path::new(free)), None, "{free}");
         }
     }
 
