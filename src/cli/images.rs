@@ -33,8 +33,12 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     match &args.command {
         None | Some(Images::List) => list(host, out).await,
         Some(Images::Build { runtimes }) => {
+            let mut made = Vec::new();
             for runtime in runtimes {
-                build(runtime, host, out).await?;
+                made.push(build(runtime, host, out).await?);
+            }
+            if out.is_json() {
+                out.document(&json!({"runtimes": made}));
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -75,7 +79,8 @@ async fn list(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn build(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+/// Makes one, unless it is here; what there is to say of it.
+async fn build(name: &str, host: &Host, out: &Out) -> Result<serde_json::Value, Failure> {
     let recipe = Recipe::named(name).ok_or_else(|| {
         let all: Vec<String> = Recipe::all().iter().map(|recipe| format!("`{}`", recipe.name())).collect();
         Failure::new(
@@ -92,13 +97,9 @@ async fn build(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> 
         None => (host.build_runtime(&recipe, out).await?, true),
     };
     out.pause();
-    if out.is_json() {
-        out.document(&json!({
-            "runtime": made.name(), "version": made.version(), "recipe": made.recipe(), "built": built,
-        }));
-    } else {
+    if !out.is_json() {
         let word = if built { "is ready" } else { "is here already" };
         out.line(format!("the {} {} runtime image ({}) {word}", made.name(), made.version(), made.recipe()));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(json!({"runtime": made.name(), "version": made.version(), "recipe": made.recipe(), "built": built}))
 }
