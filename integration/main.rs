@@ -30,6 +30,7 @@ mod filesystem;
 mod first_seen;
 mod folders;
 mod kept;
+mod kept_secrets;
 mod limits;
 mod localhost;
 mod noise;
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
         filesystem::tests(),
         kept::tests(),
         registry::tests(),
+        kept_secrets::tests(),
         first_seen::tests(),
         trust::tests(),
         clients::tests(),

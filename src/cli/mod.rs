@@ -21,6 +21,7 @@ mod place;
 mod prepare;
 mod run;
 mod screen;
+mod secret;
 mod show;
 mod start;
 mod stdio;
@@ -78,6 +79,8 @@ enum Command {
     Unmount(unmount::Args),
     /// Look at pins, or reset one
     Pins(pins::Args),
+    /// Where mounted servers get their credentials from; no value is ever shown
+    Secret(secret::Args),
     /// The runtime images that servers run on
     Images(images::Args),
     /// What this host enforces, and what it lacks
@@ -141,6 +144,7 @@ async fn execute(command: Command, out: &Out) -> Result<ExitCode, Failure> {
         Command::Egress(args) => egress::run(&args, &host, out),
         Command::Unmount(args) => unmount::run(&args, &host, out).await,
         Command::Pins(args) => pins::run(&args, &host, out),
+        Command::Secret(args) => secret::run(&args, &host, out).await,
         Command::Images(args) => images::run(&args, &host, out).await,
         Command::Doctor => doctor::run(&host, out).await,
         Command::Run(_) | Command::Screen(_) | Command::Completions(_) => unreachable!("handled above"),

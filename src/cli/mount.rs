@@ -216,7 +216,7 @@ async fn try_and_pin(host: &Host, out: &Out, pin: &Pin, image: &Image) -> Result
     let mut surveys = Vec::new();
     let mut denied = Tally::default();
     let mut pin = pin.clone();
-    match Given::from_environment(pin.plan()) {
+    match Given::gather(host.home(), pin.plan()).await {
         // without its credentials most servers end at once: the pin then says nothing of what it shows
         Err(missing @ NotGiven::Missing { .. }) => {
             out.note(format!("not tried: {missing}, which `pinfold run {}` will need", pin.name()));

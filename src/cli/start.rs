@@ -121,7 +121,7 @@ pub async fn start_mounted(
     listen: impl Fn(&Shown) + Send + Sync + 'static,
 ) -> Result<Live, Failure> {
     // before the engine is asked: a missing credential is the user's to fix, whatever the engine's state
-    let given = Given::from_environment(pin.plan())?;
+    let given = Given::gather(host.home(), pin.plan()).await?;
     let image = sealed(host, pin).await?;
     let live = start(host, pin, &image, given, command, listen).await?;
     remember(host, pin, &image)?;

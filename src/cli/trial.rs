@@ -76,7 +76,7 @@ pub async fn look(
     capabilities: serde_json::Value,
     tried: &mut Tally,
 ) -> Result<Look, Failure> {
-    let given = Given::from_environment(pin.plan())?;
+    let given = Given::gather(host.home(), pin.plan()).await?;
     let live = start::start(host, pin, image, given, start::TRIAL, |_| {}).await?;
     let Live { input, output, mut handle, words, egress, cage, .. } = live;
     let asked = async {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::host::Host;
 use super::out::Out;
-use super::start;
+use super::{secret, start};
 use crate::cage::CageError;
 use crate::cage::egress::History;
 use crate::cage::engine::{EngineError, Labels, label};
@@ -41,6 +41,7 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     }
     // before the pin: what a server wrote is asked for by its name, and goes with it or not at all
     let data = forget_home(host, &pin, args.keep_data).await?;
+    secret::forget_all(host, out, &pin).await?;
     // the pin first: an image without one is found and removed by the next mount that fails, a pin without its
     // image would be in force
     host.store()?.remove(pin.name())?;

@@ -4,8 +4,12 @@
 //! gets at the bytes, so a review of where values go is a search for that word.
 
 mod given;
+mod keyring;
+mod place;
 
 pub use given::{Given, NotGiven};
+pub use keyring::{Entry, Keyring, NoKeyring};
+pub use place::{Place, Places, read_named, read_value};
 use zeroize::Zeroizing;
 
 /// A credential's value.
@@ -28,6 +32,16 @@ impl Secret {
     /// Takes the bytes over; they are wiped when this is dropped.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(Zeroizing::new(bytes))
+    }
+
+    /// Whether it can be a variable's value: one line of UTF-8 text, without control characters.
+    pub fn is_one_line(&self) -> bool {
+        std::str::from_utf8(&self.0).is_ok_and(|text| !text.contains(char::is_control))
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The bytes themselves, for the one place that hands them to the cage.
