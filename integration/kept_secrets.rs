@@ -72,7 +72,9 @@ fn fed(mut command: Command, input: &str) -> Ran {
 /// What the server was started with.
 fn seen(command: Command) -> Value {
     let (mut session, _) = Session::handshake(command, json!({}));
-    session.data("env", json!({"name": NAME}))["value"].clone()
+    let seen = session.data("env", json!({"name": NAME}))["value"].clone();
+    session.finish();
+    seen
 }
 
 /// Every file under a directory that holds a text.
@@ -156,7 +158,7 @@ fn a_named_file_is_read_at_each_start() {
     let (mut session, _) = Session::handshake(with_variable, json!({}));
     assert_eq!(session.data("env", json!({"name": NAME}))["value"], second.as_str());
     assert_eq!(session.data("argv", json!({}))[0], format!("--url=db://u:{second}@h/"));
-    drop(session);
+    session.finish();
     // where it comes from is no part of the plan
     let pin = home.run(["--json", "pins", "show", "probe"]).ended(0);
     assert_eq!(pin.json()["digest"], before.as_str());

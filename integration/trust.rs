@@ -133,7 +133,7 @@ fn an_authority_that_this_host_trusts_is_trusted_in_a_cage() {
     let (mut session, _) = Session::handshake(home.command(["run", "probe"]), json!({}));
     let came = session.data("fetch", json!({"url": format!("https://localhost:{}/", SITE.port)}));
     assert_eq!(came["ok"], 200, "named in config.toml: {came}");
-    drop(session);
+    session.finish();
     home.run(["unmount", "probe"]).ended(0);
 }
 
