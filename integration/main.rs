@@ -11,6 +11,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod engine;
+mod index;
 mod mounted;
 mod package;
 mod patience;
@@ -31,6 +32,7 @@ mod localhost;
 mod noise;
 mod pins;
 mod profile;
+mod python;
 mod registry;
 mod screen;
 mod secrets;
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         folders::tests(),
         kept::tests(),
         registry::tests(),
+        python::tests(),
         first_seen::tests(),
         trust::tests(),
         clients::tests(),
