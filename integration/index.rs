@@ -265,6 +265,11 @@ impl Wheel {
 
     /// The archive. Source: PEP 427.
     pub fn bytes(&self) -> Vec<u8> {
+        self.large(0)
+    }
+
+    /// The archive, with so many MiB of nothing in a file that its RECORD does not tell of.
+    pub fn large(&self, mib: usize) -> Vec<u8> {
         let info = format!("{}-{}.dist-info", self.name, self.version);
         let mut metadata = format!(
             "Metadata-Version: 2.1\nName: {}\nVersion: {}\nSummary: A test's own\n",
@@ -295,6 +300,13 @@ impl Wheel {
         for (path, contents) in files {
             zip.start_file(path, zip::write::SimpleFileOptions::default()).unwrap();
             zip.write_all(&contents).unwrap();
+        }
+        if mib > 0 {
+            let nothing = vec![0_u8; 1 << 20];
+            zip.start_file("nothing.bin", zip::write::SimpleFileOptions::default()).unwrap();
+            for _ in 0..mib {
+                zip.write_all(&nothing).unwrap();
+            }
         }
         zip.finish().unwrap().into_inner()
     }

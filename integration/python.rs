@@ -2,8 +2,6 @@
 //!
 //! With an index on this machine that counts and fails as it is told, and wheels that are not what they say.
 
-use std::io::Write;
-
 use serde_json::Value;
 
 use crate::index::{Index, Mood, Wheel};
@@ -176,14 +174,8 @@ fn a_tree_that_does_not_fit_is_told() {
     let index = Index::new();
     let home = index.home();
     let server = Wheel::least("large");
-    // 1.2 GiB of nothing: a small archive that unpacks to more than the cage's memory for it
-    let mut zip = zip::ZipWriter::new_append(std::io::Cursor::new(server.bytes())).unwrap();
-    zip.start_file("nothing.bin", zip::write::SimpleFileOptions::default().large_file(false)).unwrap();
-    let nothing = vec![0_u8; 1 << 20];
-    for _ in 0..1_200 {
-        zip.write_all(&nothing).unwrap();
-    }
-    index.put(&server.name, &server.file_name(), zip.finish().unwrap().into_inner());
+    // 1.2 GiB of nothing: a small archive that unpacks to more than the cage has room for
+    index.put(&server.name, &server.file_name(), server.large(1_200));
     let spec = format!("pypi:{}", server.name);
     let digest = shown(&home, &spec);
     let ran = mount(&home, &spec, &digest).failed(16, "install-failed");
@@ -200,13 +192,12 @@ fn a_file_that_is_not_as_its_record_says_is_refused() {
 }
 
 fn a_package_cannot_replace_the_interpreter_or_its_settings() {
-    for (name, path) in [("settings", "pyvenv.cfg"), ("interpreter", "bin/python3")] {
-        let data = |wheel: Wheel| {
-            let path = format!("{}-{}.data/data/{path}", wheel.name, wheel.version);
-            wheel.file(&path, "home = /tmp\n")
-        };
-        refused_files(name, data, path);
-    }
+    let data = |wheel: Wheel, path: &str| {
+        let path = format!("{}-{}.data/data/{path}", wheel.name, wheel.version);
+        wheel.file(&path, "home = /tmp\n")
+    };
+    refused_files("settings", |wheel| data(wheel, "pyvenv.cfg"), "pyvenv.cfg");
+    refused_files("interpreter", |wheel| data(wheel, "lib64"), "lib64");
 }
 
 /// A wheel whose files are refused when they have been laid down, with the file named.
