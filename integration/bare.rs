@@ -27,7 +27,8 @@ impl Bare {
     /// Lays the tree of a pin down.
     pub fn of(home: &Home, name: &str) -> Self {
         let pins = home.file("state/pins");
-        let pin: Value = serde_json::from_slice(&std::fs::read(pins.join(format!("{name}.json"))).unwrap()).unwrap();
+        let pin: Value =
+            serde_json::from_slice(&std::fs::read(pins.join(format!("{name}.json"))).unwrap()).unwrap();
         let lock = pins.join(format!("{name}.lock"));
         let directory = tempfile::Builder::new().prefix("pinfold-bare-").tempdir().unwrap();
         let program = match pin["plan"]["ecosystem"].as_str().unwrap() {
@@ -51,7 +52,11 @@ fn npm(directory: &Path, pin: &Value, lock: &Path) -> Vec<String> {
     let manifest = serde_json::from_slice::<Value>(&lock).unwrap()["packages"][""].take();
     std::fs::write(directory.join("package-lock.json"), lock).unwrap();
     std::fs::write(directory.join("package.json"), manifest.to_string()).unwrap();
-    done(Command::new("npm").args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(directory));
+    done(
+        Command::new("npm")
+            .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+            .current_dir(directory),
+    );
     let package = pin["plan"]["package"].as_str().unwrap();
     let file = pin["plan"]["program"]["file"]["path"].as_str().unwrap();
     vec!["node".to_owned(), directory.join("node_modules").join(package).join(file).display().to_string()]
@@ -60,7 +65,11 @@ fn npm(directory: &Path, pin: &Value, lock: &Path) -> Vec<String> {
 fn pypi(directory: &Path, pin: &Value, lock: &Path) -> Vec<String> {
     done(Command::new("python3").args(["-m", "venv"]).arg(directory));
     let pip = directory.join("bin/pip");
-    done(Command::new(pip).args(["install", "--quiet", "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r"]).arg(lock));
+    done(
+        Command::new(pip)
+            .args(["install", "--quiet", "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r"])
+            .arg(lock),
+    );
     let script = pin["plan"]["program"]["script"].as_str().unwrap();
     vec![directory.join("bin").join(script).display().to_string()]
 }

@@ -11,6 +11,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod engine;
+mod index;
 mod mounted;
 mod package;
 mod patience;
@@ -37,6 +38,7 @@ mod noise;
 mod people;
 mod pins;
 mod profile;
+mod python;
 mod registry;
 mod screen;
 mod secrets;
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         kept::tests(),
         registry::tests(),
         kept_secrets::tests(),
+        python::tests(),
         first_seen::tests(),
         trust::tests(),
         clients::tests(),

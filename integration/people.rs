@@ -150,7 +150,10 @@ fn the_filesystem_server_writes_into_its_folder() {
 }
 
 fn the_time_server() {
-    let tried = Tried::mount("pypi:mcp-server-time", &["--python", "3.11", "--", "--local-timezone=America/New_York"]);
+    let tried = Tried::mount(
+        "pypi:mcp-server-time",
+        &["--python", "3.11", "--", "--local-timezone=America/New_York"],
+    );
     let asked = json!({"source_timezone": "Europe/Warsaw", "time": "12:30", "target_timezone": "Asia/Tokyo"});
     let result = tried.is_the_same(&["--local-timezone=America/New_York"], "convert_time", &asked);
     worked(&result);
@@ -231,7 +234,8 @@ fn the_fetch_server() {
     assert!(result.to_string().contains("a cow in the pinfold"), "{result}");
     tried.goes();
 
-    let held = Tried::mount("pypi:mcp-server-fetch", &["--python", "3.11", "--egress", "public", "--", own[0]]);
+    let held =
+        Tried::mount("pypi:mcp-server-fetch", &["--python", "3.11", "--egress", "public", "--", own[0]]);
     failed(&held.call("fetch", url.clone()));
     held.goes();
 }
@@ -343,7 +347,9 @@ fn a_server_that_crashes_with_todays_tree() {
         let state = home.state().unwrap();
         let left: Vec<_> = engine::sealed(&tree)
             .into_iter()
-            .filter(|image| engine::inspect_image(image)["Config"]["Labels"]["pinfold.state"] == state.as_str())
+            .filter(|image| {
+                engine::inspect_image(image)["Config"]["Labels"]["pinfold.state"] == state.as_str()
+            })
             .collect();
         assert!(left.is_empty(), "an image is left: {left:?}");
     }

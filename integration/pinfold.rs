@@ -48,11 +48,13 @@ fn kept() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-home")
 }
 
-/// Makes the runtime image, unless it is there.
+/// Makes the runtime images that are not there.
 pub fn make_runtime() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pinfold"));
-    command.args(["images", "build", "node"]).env("PINFOLD_HOME", kept());
-    run(command).ended(0);
+    for runtime in ["node", "python3.13", "python3.11"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pinfold"));
+        command.args(["images", "build", runtime]).env("PINFOLD_HOME", kept());
+        run(command).ended(0);
+    }
 }
 
 impl Home {

@@ -25,10 +25,10 @@ use crate::install::pypi::{Places, Pypi};
 use crate::install::runtime::{self, Artifact, Larder, NpmArtifact, PypiArtifact, Recipe, Runtime};
 use crate::net::{Client, Resolver};
 use crate::pin::Store;
-use crate::plan::{Plan, PypiTree};
+use crate::plan::Plan;
 use crate::source::{
-    Index, NpmConfig, PipConfig, PipSurroundings, Registries, SourceError, Surroundings as NpmSurroundings,
-    npm, pypi,
+    Index, NpmConfig, PipConfig, PipSurroundings, PypiName, Registries, SourceError,
+    Surroundings as NpmSurroundings, npm, pypi,
 };
 use crate::state::{Config, Home, Launch};
 use crate::text::Shown;
@@ -193,14 +193,19 @@ impl Host {
         Ok(PipConfig::read(&PipSurroundings::of_process(chosen))?)
     }
 
-    /// Where the packages of a pinned tree come from.
-    pub async fn places(&self, out: &Out, tree: &PypiTree) -> Result<Places, Failure> {
+    /// The user's index, and where it keeps the files of the first of these packages that it has; nowhere where there
+    /// are none.
+    pub async fn places<'a>(
+        &self,
+        out: &Out,
+        names: impl IntoIterator<Item = &'a PypiName>,
+    ) -> Result<Places, Failure> {
         let index = self.index(out).await?;
-        for (name, _) in tree.versions() {
+        for name in names {
             match pypi::files(&self.client, &index, name).await {
                 Ok(files) if files.is_empty() => {}
                 Ok(files) => return Ok(Places { index: index.registry().clone(), files }),
-                // one of this disk need not be in the index
+                // a dependency that this Python does not need may be in no index
                 Err(SourceError::UnknownPackage { .. }) => {}
                 Err(error) => return Err(error.into()),
             }

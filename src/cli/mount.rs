@@ -26,6 +26,7 @@ use crate::plan::{LocalName, Tree};
 use crate::proxy::Survey;
 use crate::screen::Kind;
 use crate::secret::{Given, NotGiven};
+use crate::source::PypiName;
 use crate::state::{Audit, AuditEvent, FileLock};
 use crate::text::Shown;
 
@@ -189,7 +190,10 @@ async fn install(
         }
         Tree::Pypi(tree) => {
             let runtime = host.runtime_of(&Recipe::of(pin.plan().runtime())?, out).await?;
-            let pypi = host.pypi(runtime, host.places(out, tree).await?).await?;
+            // the name of a package of this disk is nobody's business, the index's included
+            let known = |name: &&PypiName| !(pin.plan().release().is_local() && *name == tree.own());
+            let names = tree.versions().map(|(name, _)| name).filter(known);
+            let pypi = host.pypi(runtime, host.places(out, names).await?).await?;
             pypi.install(pin, tree, archive, out).await?
         }
     };

@@ -49,10 +49,10 @@ pub async fn prepare(host: &Host, out: &Out, text: &str, options: &PlanOptions) 
     let resolved = match &asked.spec {
         Spec::Npm(spec) => npm::published(host, out, &asked, spec).await?,
         Spec::Pypi(spec) => pypi::published(host, out, &asked, spec).await?,
-        Spec::Path(spec) => {
-            path::look(spec.as_path())?;
-            npm::local(host, out, &asked, spec.as_path()).await?
-        }
+        Spec::Path(spec) => match path::look(spec.as_path())? {
+            path::Kind::Wheel => pypi::local(host, out, &asked, spec.as_path()).await?,
+            path::Kind::File | path::Kind::Dir => npm::local(host, out, &asked, spec.as_path()).await?,
+        },
     };
     let Resolved { release, archive, lock, runtime, program, remarks, summary } = resolved;
     let released = Released::from(&release);

@@ -1,15 +1,20 @@
 //! Which release and tree does an index of Python packages have for what was typed?
 
+use std::path::Path;
+
 use super::Resolved;
 use crate::cli::asked::Asked;
 use crate::cli::host::Host;
 use crate::cli::out::Out;
 use crate::failure::{Code, Failure};
 use crate::install::Progress;
-use crate::install::pypi::{Places, Programs, Wanted};
+use crate::install::pypi::{Places, Programs, Wanted, Wheel};
 use crate::install::runtime::Recipe;
 use crate::plan::{ModuleName, Program, ScriptName};
-use crate::source::{Ask, CarriedPython, FoundRelease, Package, ProgramChoice, PypiName, PypiSpec, pypi};
+use crate::source::{
+    Ask, CarriedPython, FoundRelease, Package, ProgramChoice, PypiName, PypiSpec, PythonMinor, Release,
+    WheelFile, path, pypi,
+};
 use crate::text::Shown;
 
 /// A package of an index's.
@@ -21,12 +26,48 @@ pub(super) async fn published(
 ) -> Result<Resolved, Failure> {
     let index = host.index(out).await?;
     out.step(&format!("looking up {}", spec.name()));
-    let carried: Vec<CarriedPython> =
-        Recipe::pythons().iter().filter_map(|recipe| CarriedPython::new(recipe.series())).collect();
-    let ask = Ask { spec, carried: &carried, python: asked.python, build: asked.build };
+    let ask = Ask { spec, carried: &carried(), python: asked.python, build: asked.build };
     let FoundRelease { release, python, files } = pypi::find(host.client(), &index, &ask).await?;
-    let runtime = host.runtime_of(&Recipe::python(python)?, out).await?;
     let places = Places { index: index.registry().clone(), files };
+    let mut remarks: Vec<Shown> = index.notes().to_vec();
+    remarks.extend(release.facts().passed_over.iter().cloned());
+    resolved(host, out, asked, places, python, Found { release, wheel: None, remarks }).await
+}
+
+/// A wheel on this disk; what it depends on comes from the index, which does not learn its name.
+pub(super) async fn local(host: &Host, out: &Out, asked: &Asked, path: &Path) -> Result<Resolved, Failure> {
+    let bytes = path::read(path)?;
+    let wheel = WheelFile::read(path, &bytes)?;
+    let python = wheel.python(&carried(), asked.python)?;
+    let places = host.places(out, wheel.depends_on()).await?;
+    let (release, file) = (wheel.release().clone(), wheel.file().to_owned());
+    let found = Found { release, wheel: Some((file, bytes)), remarks: Vec::new() };
+    resolved(host, out, asked, places, python, found).await
+}
+
+/// The Pythons that this version has a recipe for.
+fn carried() -> Vec<CarriedPython> {
+    Recipe::pythons().iter().filter_map(|recipe| CarriedPython::new(recipe.series())).collect()
+}
+
+/// A release, and what belongs to it.
+struct Found {
+    release: Release,
+    /// The name and bytes of its wheel, where that is on this disk.
+    wheel: Option<(String, Vec<u8>)>,
+    remarks: Vec<Shown>,
+}
+
+async fn resolved(
+    host: &Host,
+    out: &Out,
+    asked: &Asked,
+    places: Places,
+    python: PythonMinor,
+    found: Found,
+) -> Result<Resolved, Failure> {
+    let Found { release, wheel, mut remarks } = found;
+    let runtime = host.runtime_of(&Recipe::python(python)?, out).await?;
     let uv = host.pypi(runtime.clone(), places).await?;
     out.step(&format!("resolving the dependencies of {}", release.package().exact()));
     let Package::Pypi(package) = release.package() else {
@@ -37,14 +78,12 @@ pub(super) async fn published(
             "please report it",
         ));
     };
-    let wanted = Wanted { package, with: &asked.with, wheel: None };
-    let tree = uv.resolve(&wanted).await?;
+    let given = wheel.as_ref().map(|(file, bytes)| Wheel { file, bytes });
+    let tree = uv.resolve(&Wanted { package, with: &asked.with, wheel: given }).await?;
     out.pause();
-    let mut remarks: Vec<Shown> = index.notes().to_vec();
-    remarks.extend(release.facts().passed_over.iter().cloned());
     let program = choose(&package.name, &tree.programs, asked.program.as_ref(), &mut remarks)?;
-    let lock = tree.lock;
-    Ok(Resolved { release, archive: None, lock, runtime, program, remarks, summary: tree.summary })
+    let (lock, archive) = (tree.lock, wheel.map(|(_, bytes)| bytes));
+    Ok(Resolved { release, archive, lock, runtime, program, remarks, summary: tree.summary })
 }
 
 /// The program to start: the one asked for, the one that bears the package's name, the only one, or the package itself
