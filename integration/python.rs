@@ -11,6 +11,7 @@ use crate::{engine, mounted, tests};
 tests![
     no_wheel_is_downloaded_before_a_consent,
     a_server_is_mounted_with_its_dependencies_and_answers,
+    programs_that_cannot_be_read_are_said_to_be_unknown,
     a_wheel_of_this_disk_is_mounted_and_not_looked_up,
     nothing_of_a_package_runs_while_it_is_installed,
     source_archives_are_neither_downloaded_nor_built,
@@ -36,9 +37,15 @@ fn mount(home: &Home, spec: &str, digest: &str) -> Ran {
 /// Holds a failed mount to having left nothing.
 #[track_caller]
 fn left_nothing(home: &Home) {
+    assert!(home.installed().is_empty(), "an install is in the audit log");
+    left_nothing_more(home);
+}
+
+/// Holds it to having no server mounted and no cage.
+#[track_caller]
+fn left_nothing_more(home: &Home) {
     let listed = home.run(["--json", "list"]).ended(0).json();
     assert_eq!(listed["servers"], Value::Array(Vec::new()), "a server is half mounted");
-    assert!(home.installed().is_empty(), "an install is in the audit log");
     let state = home.state().unwrap();
     assert!(engine::containers(&state).is_empty(), "a cage is left");
 }
@@ -79,6 +86,28 @@ fn a_server_is_mounted_with_its_dependencies_and_answers() {
     assert_eq!(downloads, expected);
     assert!(call(&home, &mounted.name).contains("python 3."));
     home.run(["unmount", &mounted.name]).ended(0);
+}
+
+fn programs_that_cannot_be_read_are_said_to_be_unknown() {
+    let index = Index::new();
+    let home = index.home();
+    let server = Wheel::least("rangeless");
+    index.publish(&server);
+    index.mood(Mood::NoRanges);
+    let spec = format!("pypi:{}", server.name);
+    let shown = home.run(["--json", "show", &spec]).ended(0).json();
+    let notes = shown["notes"].to_string();
+    assert!(notes.contains("not known before it is installed"), "{notes}");
+    // it was guessed rightly here; where it is not, nothing is mounted
+    let digest = shown["digest"].as_str().unwrap();
+    mount(&home, &spec, digest).ended(0);
+    home.run(["unmount", &server.name]).ended(0);
+    let wrong = ["--json", "show", &spec, "--bin", "nothing"];
+    let digest = home.run(wrong).ended(0).json()["digest"].as_str().unwrap().to_owned();
+    let ran = home.run(["--json", "mount", &spec, "--bin", "nothing", "--consent", &digest]);
+    let ran = ran.failed(11, "launch-refused");
+    assert!(ran.error()["why"].as_str().unwrap().contains(&server.name), "{ran}");
+    left_nothing_more(&home);
 }
 
 fn a_wheel_of_this_disk_is_mounted_and_not_looked_up() {
