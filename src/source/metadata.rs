@@ -97,7 +97,6 @@ impl<'a> Metadata<'a> {
             })
             .and_then(|(_, url)| text(url))
             .or_else(|| told("Home-page"));
-        facts.publisher = told("Author").or_else(|| told("Author-email"));
         facts.mcp_name = self.mcp_name().and_then(text);
     }
 
@@ -146,7 +145,8 @@ mod tests {
         assert_eq!(facts.description, shown("tells the  [2Jtime"));
         assert_eq!((facts.license, facts.repository), (shown("MIT"), shown("https://x.example/src")));
         assert_eq!(facts.mcp_name, shown("io.github.x/time"));
-        assert_eq!(facts.publisher, shown("A <a@x.example>"));
+        // Who an author says they are is not who published it.
+        assert_eq!(facts.publisher, None);
     }
 
     #[test]
