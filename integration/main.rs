@@ -44,6 +44,7 @@ mod screen;
 mod secrets;
 mod servers;
 mod trust;
+mod wheels;
 
 use std::process::ExitCode;
 
@@ -90,6 +91,7 @@ fn main() -> ExitCode {
         python::tests(),
         first_seen::tests(),
         trust::tests(),
+        wheels::tests(),
         clients::tests(),
     ];
     let tests: Vec<_> = tests.into_iter().flatten().collect();
