@@ -13,6 +13,7 @@ tests![
     what_is_written_at_home_is_kept_until_the_server_is_unmounted,
     what_is_kept_belongs_to_whom_the_server_runs_as,
     without_the_option_nothing_is_kept,
+    a_memory_server_remembers_after_a_restart,
 ];
 
 const FILE: &str = "/home/cage/memory.json";
@@ -119,4 +120,20 @@ fn without_the_option_nothing_is_kept() {
     drop(session);
     let read = server.session().data("disk", json!({"what": "read", "path": FILE}));
     assert_eq!(read["error"], "ENOENT");
+}
+
+fn a_memory_server_remembers_after_a_restart() {
+    let home = Home::new();
+    let file = format!("MEMORY_FILE_PATH={FILE}");
+    mount(&home, "npm:@modelcontextprotocol/server-memory", &["--persist", "--env", &file]);
+    let session = || Session::handshake(home.command(["run", "memory"]), json!({})).0;
+    let entity = json!({"name": "pinfold", "entityType": "tool", "observations": ["keeps strays"]});
+    let mut first = session();
+    assert_ne!(first.call("create_entities", json!({"entities": [entity]}))["isError"], true);
+    assert_eq!(first.finish().0, Some(0));
+    let mut second = session();
+    let graph = second.call("read_graph", json!({}));
+    assert!(graph.to_string().contains("keeps strays"), "{graph}");
+    assert_eq!(second.finish().0, Some(0));
+    assert_eq!(home.run(["--json", "unmount", "memory"]).ended(0).json()["data"], "removed");
 }

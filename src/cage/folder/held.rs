@@ -147,7 +147,7 @@ pub(super) fn is_held(folder: &Path) -> Option<&'static str> {
     }
     let is =
         |pattern: &&str| if pattern.contains('/') { folder.ends_with(pattern) } else { fits(pattern, name) };
-    HELD.iter().find(|row| row.names.iter().any(|pattern| is(&pattern))).map(|row| row.why)
+    HELD.iter().find(|row| row.names.iter().any(is)).map(|row| row.why)
 }
 
 /// Looks a folder through for what is to be held. Other mounts that lie in it are left to themselves.

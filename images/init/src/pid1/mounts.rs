@@ -102,6 +102,10 @@ pub struct Watch {
 
 impl Watch {
     /// Notes what is mounted now.
+    #[expect(
+        deprecated,
+        reason = "sound for an owned descriptor; what replaces it is unsafe, which is for `sys` alone"
+    )]
     pub fn begin() -> io::Result<Self> {
         let mut table = File::open(TABLE)?;
         let first = numbers(&read(&mut table)?);
