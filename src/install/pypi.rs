@@ -23,6 +23,7 @@ use crate::cage::egress::{Egress, RegistryWithoutName};
 use crate::cage::engine::{Engine, Labels};
 use crate::cage::image::Image;
 use crate::cage::profile::Profile;
+use crate::cage::roots;
 use crate::cage::stamp::Stamp;
 use crate::net::{Resolver, Target};
 use crate::pin::Pin;
@@ -31,7 +32,6 @@ use crate::source::{PypiPackage, Registry, Requirement};
 use crate::text::Shown;
 
 /// Where uv and Python read the certificates this host trusts.
-const ROOTS: &str = "/tmp/pinfold/roots.pem";
 /// Makes a lock, and what it is asked and answers.
 const RESOLVER: &str = "/tmp/pinfold/resolve.py";
 const RESOLVER_SOURCE: &str = include_str!("../../images/python/resolve.py");
@@ -241,8 +241,8 @@ impl Pypi {
     async fn open(&self, profile: Profile, egress: Arc<Egress>) -> Result<Cage, InstallError> {
         let image = self.runtime.image().clone();
         let cage = Cage::open(Arc::clone(&self.engine), image, profile, Labels::new(), egress).await?;
-        let Some(roots) = &self.roots else { return Ok(cage) };
-        match cage.put(ROOTS, 0o644, roots).await {
+        let Some(pem) = &self.roots else { return Ok(cage) };
+        match roots::put(&cage, pem).await {
             Ok(()) => Ok(cage),
             Err(error) => {
                 cage.discard().await?;
@@ -267,7 +267,7 @@ impl Pypi {
         .map(|(name, value)| (name, value.to_owned()))
         .into();
         if self.roots.is_some() {
-            env.push(("SSL_CERT_FILE", ROOTS.to_owned()));
+            env.extend(roots::variables().map(|(name, path)| (name, path.to_owned())));
         }
         Tool::new(["python3", "-I", "-S", program]).with(&env)
     }
