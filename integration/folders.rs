@@ -543,8 +543,7 @@ fn folders_that_no_server_is_given_are_refused_by_name() {
         of_user.write(name, "x");
     }
     let state = home.path().display().to_string();
-    let (user, holding) =
-        (of_user.path().display().to_string(), home.path().parent().unwrap().display().to_string());
+    let user = of_user.path().display().to_string();
     let inside = |name: &str| of_user.file(name);
     let cases = [
         ("/".to_owned(), "everything there is"),
