@@ -76,7 +76,9 @@ impl Tried {
         let (mut session, opened) = Session::handshake(command, json!({}));
         let lists = LISTS.map(|(method, member)| session.list(method, member)).to_vec();
         let id = session.ask("tools/call", json!({"name": tool, "arguments": arguments}));
-        Seen { opened, lists, call: session.answer_line(id) }
+        let call = session.answer_line(id);
+        session.finish();
+        Seen { opened, lists, call }
     }
 
     /// Holds the caged server against the bare one; the result of the call.
@@ -97,7 +99,10 @@ impl Tried {
 
     /// One call's result, as the caged server gives it.
     fn call(&self, tool: &str, arguments: Value) -> Value {
-        Session::handshake(self.caged(), json!({})).0.call(tool, arguments)
+        let (mut session, _) = Session::handshake(self.caged(), json!({}));
+        let result = session.call(tool, arguments);
+        session.finish();
+        result
     }
 
     /// Unmounts it; nothing is left.
@@ -166,7 +171,8 @@ fn the_git_server() {
     let path = folder.text();
     let git = |words: &[&str]| {
         let mut git = Command::new("git");
-        git.args(["-c", "user.name=A", "-c", "user.email=a@example.com", "-C", &path]).args(words);
+        git.args(["-c", "safe.directory=*", "-c", "user.name=A", "-c", "user.email=a@example.com"]);
+        git.args(["-C", &path]).args(words);
         let output = git.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
@@ -248,9 +254,9 @@ fn the_excel_server() {
         &["--python", "3.11", "--mount", &format!("{path}:rw"), "--", "stdio"],
     );
     let book = format!("{path}/herd.xlsx");
-    worked(&tried.call("create_workbook", json!({"filepath": book})));
+    worked(&tried.call("create_workbook", json!({"path": book})));
     assert!(folder.path().join("herd.xlsx").is_file());
-    worked(&tried.is_the_same(&["stdio"], "describe_workbook", &json!({"filepath": book})));
+    worked(&tried.is_the_same(&["stdio"], "describe_workbook", &json!({"path": book})));
     tried.goes();
 }
 
@@ -322,7 +328,9 @@ fn a_server_of_both_eras() {
             true => Session::stateless(command, json!({})),
             false => Session::handshake(command, json!({})),
         };
-        (opened, session.list("tools/list", "tools"), session.call("convert_time", asked.clone()))
+        let seen = (opened, session.list("tools/list", "tools"), session.call("convert_time", asked.clone()));
+        session.finish();
+        seen
     };
     for stateless in [false, true] {
         let caged = see(tried.caged(), stateless);

@@ -35,8 +35,9 @@ fn programs() -> PathBuf {
 /// A program of PostgreSQL's, as a user it agrees to run as.
 fn as_postgres(program: &Path) -> Command {
     if rustix::process::geteuid().is_root() {
-        let mut command = Command::new("runuser");
-        command.args(["--user", "postgres", "--"]).arg(program);
+        // becomes the program, so that a signal to it is one to the program
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]).arg(program);
         command
     } else {
         Command::new(program)
@@ -89,7 +90,7 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // its own children end with it; runuser passes the signal on
+        // PostgreSQL's fast shutdown: its own children end with it
         let pid = rustix::process::Pid::from_child(&self.server);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
         let _ = self.server.wait();
