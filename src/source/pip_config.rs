@@ -347,12 +347,12 @@ fn settings(text: &str) -> Result<Vec<Setting>, usize> {
         if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
             continue;
         }
-        if line.starts_with([' ', '\t']) && !found.is_empty() {
-            if let Some(last) = found.last_mut().filter(|last| last.section == section) {
-                last.value.push(' ');
-                last.value.push_str(trimmed);
-                continue;
-            }
+        if line.starts_with([' ', '\t'])
+            && let Some(last) = found.last_mut().filter(|last| last.section == section)
+        {
+            last.value.push(' ');
+            last.value.push_str(trimmed);
+            continue;
         }
         if let Some(name) = trimmed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             section = name.trim().to_owned();

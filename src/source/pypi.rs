@@ -46,7 +46,7 @@ impl CarriedPython {
     /// A Python by its version, `3.13.9`; `3.13` where the last number is not known yet.
     pub fn new(version: &str) -> Option<Self> {
         let version: PypiVersion = version.parse().ok()?;
-        let minor = match version.as_version().release().as_ref() {
+        let minor = match version.as_version().release() {
             [3, minor, ..] => PythonMinor::of_3(u8::try_from(*minor).ok()?),
             _ => return None,
         };
@@ -120,10 +120,9 @@ pub async fn find(client: &Client, index: &Index, ask: &Ask<'_>) -> Result<Found
         passed_over,
         ..Facts::default()
     };
-    if let Some(text) = metadata(client, &at, &chosen, index).await? {
-        if let Some(metadata) = Metadata::read(&text) {
-            metadata.facts(&mut facts);
-        }
+    let text = metadata(client, &at, &chosen, index).await?;
+    if let Some(metadata) = text.as_deref().and_then(Metadata::read) {
+        metadata.facts(&mut facts);
     }
     let package = PypiPackage { name, version, extras, hashes };
     let release = Release::pypi(package, Origin::Registry(index.registry().clone()), None, facts);

@@ -633,3 +633,45 @@ proptest! {
         }
     }
 }
+
+/// The tables as a person reads them, a section a table, headed by the runners that it is for.
+fn reference() -> String {
+    let mut tables: Vec<(&[flags::Flag], Vec<String>)> = Vec::new();
+    for runner in runners() {
+        for table in runner.tables {
+            let name = format!("`{}`", runner.name);
+            match tables.iter_mut().find(|(known, _)| known[0].names == table[0].names) {
+                Some((_, names)) => names.push(name),
+                None => tables.push((table, vec![name])),
+            }
+        }
+    }
+    let mut page = String::new();
+    for (table, names) in tables {
+        page.push_str(&format!(
+            "### {}\n\n| flags | what it does there | here |\n|---|---|---|\n",
+            names.join(", ")
+        ));
+        for flag in table {
+            let names: Vec<String> = flag.names.iter().map(|name| format!("`{name}`")).collect();
+            let here = match flag.then {
+                Then::LeftOut => "left out".to_owned(),
+                Then::Noted(note) => format!("left out, and said: {note}"),
+                Then::Means(_) => "followed".to_owned(),
+                Then::Refused(instead) => format!("**refused**: {instead}"),
+                Then::Told(here) => here.to_owned(),
+            };
+            page.push_str(&format!("| {} | {} | {here} |\n", names.join(" "), flag.why));
+        }
+        page.push('\n');
+    }
+    page
+}
+
+#[test]
+fn the_page_about_launch_lines_lists_every_flag() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/launch-lines.md");
+    let page = fs::read_to_string(path).unwrap();
+    let (_, written) = page.split_once("## Every flag\n\n").unwrap();
+    assert_eq!(written.trim_end(), reference().trim_end());
+}
