@@ -130,7 +130,9 @@ fn command_lines(document: &str) -> Vec<Vec<String>> {
         let code: Vec<&str> =
             if n % 2 == 1 { part.lines().collect() } else { part.split('`').skip(1).step_by(2).collect() };
         for line in code.iter().filter_map(|code| code.trim().strip_prefix("pinfold ")) {
-            let words = line.split_whitespace().take_while(|word| !["#", "--", "|"].contains(word));
+            // A launch line in quotes is one word, whose options are another program's.
+            let unquoted: String = line.split('"').step_by(2).collect::<Vec<_>>().join("LINE");
+            let words = unquoted.split_whitespace().take_while(|word| !["#", "--", "|"].contains(word));
             lines.push(words.map(str::to_owned).collect());
         }
     }
