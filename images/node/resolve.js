@@ -39,9 +39,9 @@ async function resolve() {
     npmCommand: "install",
     maxSockets: 15,
     strictSSL: true,
-    timeout: 300_000,
-    retry: { retries: 2, factor: 10, minTimeout: 10_000, maxTimeout: 60_000 },
     // ours
+    timeout: 60_000,
+    retry: { retries: 1, factor: 10, minTimeout: 2_000, maxTimeout: 60_000 },
     ignoreScripts: true,
     lockfileVersion: 3,
     omitLockfileRegistryResolved: true,

@@ -159,8 +159,10 @@ impl Docker {
     async fn make_layer(&self, base: &ImageId, tar: PathBuf, labels: Labels) -> Result<ImageId, EngineError> {
         let handle = self.create_idle(base).await?;
         let made = self.fill(&handle, tar, labels).await;
-        self.remove(&handle).await?;
-        made
+        let removed = self.remove(&handle).await;
+        // what failed first is what is told
+        let made = made?;
+        removed.map(|()| made)
     }
 
     async fn fill(&self, handle: &Handle, tar: PathBuf, labels: Labels) -> Result<ImageId, EngineError> {
@@ -513,3 +515,6 @@ impl AsyncWrite for Input {
         self.0.as_mut().poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -239,8 +239,10 @@ impl Cage {
     pub(crate) async fn seal(self, labels: Labels) -> Result<ImageId, EngineError> {
         self.link.close().await;
         let image = self.engine.seal(&self.handle, labels).await;
-        self.engine.remove(&self.handle).await?;
-        image
+        let removed = self.engine.remove(&self.handle).await;
+        // what failed first is what is told
+        let image = image?;
+        removed.map(|()| image)
     }
 
     /// Ends everything inside and removes the container, which does not remove itself.

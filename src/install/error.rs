@@ -4,8 +4,9 @@ use std::fmt;
 
 use crate::cage::CageError;
 use crate::cage::egress::RegistryWithoutName;
-use crate::cage::engine::EngineError;
+use crate::cage::engine::{EngineError, no_room};
 use crate::failure::{Code, Failure};
+use crate::plan::SERVER_DIR;
 use crate::text::Shown;
 
 /// The package manager that did the work.
@@ -48,8 +49,19 @@ pub struct GaveUp {
     pub package: Shown,
     /// Its last words.
     pub said: Vec<Shown>,
+    /// What became of its ways out of the cage.
+    pub ways: Ways,
+}
+
+/// What became of a cage's ways out while a package manager was at work.
+#[derive(Debug, Default)]
+pub struct Ways {
+    /// The registries it was to ask, as the user set them.
+    pub asked: Vec<Shown>,
     /// Names it looked up and may not reach.
     pub denied: Vec<Shown>,
+    /// Why a registry could not be connected to, as the launcher saw it: the cage sees a reset and no more.
+    pub failed: Vec<Shown>,
 }
 
 /// Why something could not be resolved, installed or sealed.
@@ -81,7 +93,7 @@ pub enum InstallError {
     },
     /// The package manager could not put a dependency tree together.
     #[error("the dependencies of {} cannot be resolved", .0.package)]
-    Unresolved(GaveUp),
+    Unresolved(Box<GaveUp>),
     /// A package of the tree would have to be built, and nothing is.
     #[error("{needed} comes as source only, so {package} cannot be resolved without building it")]
     NoWheel {
@@ -94,7 +106,7 @@ pub enum InstallError {
     },
     /// The package manager could not lay the locked tree down.
     #[error("{} cannot be installed", .0.package)]
-    NotInstalled(GaveUp),
+    NotInstalled(Box<GaveUp>),
     /// A package was served with other bytes than were locked.
     #[error("{package} was served with other bytes than were locked")]
     OtherBytes {
@@ -102,6 +114,8 @@ pub enum InstallError {
         package: Shown,
         /// The package manager's own words.
         said: Vec<Shown>,
+        /// The index that was asked.
+        asked: Vec<Shown>,
     },
     /// Something was laid down that is not in the lock, or not as it is there.
     #[error("{package} was installed otherwise than it was locked")]
@@ -151,8 +165,12 @@ pub enum InstallError {
 /// What kind of failure it is, as far as the last words show it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// No room to write to.
-    DiskFull,
+    /// No room on the engine's disk, where the tree is laid down.
+    EngineFull,
+    /// No room in the cage's own memory, where archives are unpacked; or who knows where.
+    NoRoom,
+    /// Other bytes came than the lock names.
+    OtherBytes,
     /// The registry does not answer, or not to the end.
     Unreachable,
     /// Anything else.
@@ -160,25 +178,27 @@ enum Kind {
 }
 
 impl GaveUp {
-    /// Source: the text of ENOSPC as libc and libuv have it, and uv's own words for a transfer that failed.
     fn kind(&self) -> Kind {
-        let says = |texts: &[&str]| {
-            let said = self.said.iter().map(ToString::to_string);
-            said.into_iter().any(|line| texts.iter().any(|text| line.contains(text)))
-        };
-        if says(&["No space left on device", "no space left on device", "ENOSPC"]) {
-            Kind::DiskFull
-        } else if self.denied.is_empty()
-            && says(&[
-                "Failed to fetch: ",
-                "error sending request",
-                "error decoding response body",
-                "timed out",
-            ])
-        {
-            Kind::Unreachable
-        } else {
-            Kind::Other
+        let said: Vec<String> = self.said.iter().map(ToString::to_string).collect();
+        let says = |texts: &[&str]| said.iter().any(|line| texts.iter().any(|text| line.contains(text)));
+        let npm = npm_code(&said);
+        if said.iter().any(|line| no_room(line)) {
+            // both name the file, or say that it was one of the tree's
+            return if says(&[SERVER_DIR, UNPACKING]) { Kind::EngineFull } else { Kind::NoRoom };
+        }
+        if npm == Some("EINTEGRITY") {
+            return Kind::OtherBytes;
+        }
+        let network = npm.is_some_and(is_of_the_network) || says(&UV_NETWORK);
+        if self.ways.denied.is_empty() && network { Kind::Unreachable } else { Kind::Other }
+    }
+
+    /// Why a registry is no help, named by the address the user set.
+    fn unreachable(&self) -> String {
+        let (manager, asked) = (self.manager, listed(&self.ways.asked));
+        match &self.ways.failed[..] {
+            [] => format!("{asked} did not answer {manager}, or not to the end; its last words are below"),
+            failed => format!("{asked} did not answer: {}", listed(failed)),
         }
     }
 
@@ -186,35 +206,87 @@ impl GaveUp {
     fn failure(self, what: String, code: Code, hint: &str) -> Failure {
         let manager = self.manager;
         let (code, why, hint) = match self.kind() {
-            Kind::DiskFull => (
+            Kind::EngineFull => (
+                Code::EngineFull,
+                format!(
+                    "the disk of the container engine is full: {manager} could not write a file; its last words are below"
+                ),
+                MAKE_ROOM,
+            ),
+            Kind::NoRoom => (
                 code,
                 format!("{manager} found no room left to write to; its last words are below"),
                 MAKE_ROOM,
             ),
-            Kind::Unreachable => (
-                Code::RegistryFailed,
+            Kind::OtherBytes => (
+                Code::HashMismatch,
                 format!(
-                    "the package registry did not answer {manager}, or not to the end; its last words are below"
+                    "{} serves other bytes of a package than the lock names, or something in between does",
+                    listed(&self.ways.asked)
                 ),
-                manager.check_network(),
+                "do not install it until that is explained; `npm config get registry` shows whom you asked, and `pinfold show` makes a new plan to look at",
             ),
-            Kind::Other if self.denied.is_empty() => {
+            Kind::Unreachable => (Code::RegistryFailed, self.unreachable(), manager.check_network()),
+            Kind::Other if self.ways.denied.is_empty() => {
                 (code, format!("{manager} gave up; its last words are below"), hint)
             }
             Kind::Other => {
-                let names: Vec<String> = self.denied.iter().map(ToString::to_string).collect();
+                let names = listed(&self.ways.denied);
                 (
                     code,
-                    format!(
-                        "{manager} wanted {}, and only the package registry may be reached",
-                        names.join(", ")
-                    ),
+                    format!("{manager} wanted {names}, and only the package registry may be reached"),
                     hint,
                 )
             }
         };
         Failure::new(code, what, why, hint).with_last_words(self.said)
     }
+}
+
+/// The code npm gives its failure.
+fn npm_code(said: &[String]) -> Option<&str> {
+    said.iter().find_map(|line| line.strip_prefix("npm error code "))
+}
+
+/// Whether npm's code is one of the network or of the other end. Source: the names of errno(3) and of Node's errors
+/// that a socket can meet, those of `minipass-fetch` and `@npmcli/agent`, and `E` with an HTTP status.
+fn is_of_the_network(code: &str) -> bool {
+    const CODES: [&str; 20] = [
+        "EAI_AGAIN",
+        "ECONNABORTED",
+        "ECONNECTIONTIMEOUT",
+        "ECONNREFUSED",
+        "ECONNRESET",
+        "EHOSTUNREACH",
+        "EIDLETIMEOUT",
+        "ENETUNREACH",
+        "ENOTFOUND",
+        "EPIPE",
+        "EPROTO",
+        "ERESPONSETIMEOUT",
+        "ERR_SOCKET_TIMEOUT",
+        "ERR_STREAM_PREMATURE_CLOSE",
+        "ETIMEDOUT",
+        "ETRANSFERTIMEOUT",
+        "EUNSUPPORTEDPROTOCOL",
+        "E429",
+        "FETCH_ERROR",
+        "TAR_BAD_ARCHIVE",
+    ];
+    let server_error =
+        code.strip_prefix("E5").is_some_and(|rest| rest.len() == 2 && rest.parse::<u8>().is_ok());
+    server_error || CODES.contains(&code)
+}
+
+/// uv's words for a transfer that failed.
+const UV_NETWORK: [&str; 4] =
+    ["Failed to fetch: ", "error sending request", "error decoding response body", "timed out"];
+
+/// What `images/node/strict.js` says before a file of the tree that could not be written.
+const UNPACKING: &str = "npm error unpacking:";
+
+fn listed(texts: &[Shown]) -> String {
+    texts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What to do where there is no room.
@@ -260,10 +332,10 @@ impl From<InstallError> for Failure {
                 Code::InstallFailed,
                 "try again; if the bytes of a package changed under its version, `pinfold show` makes a new plan to look at",
             ),
-            InstallError::OtherBytes { said, .. } => Failure::new(
+            InstallError::OtherBytes { said, asked, .. } => Failure::new(
                 Code::HashMismatch,
                 what,
-                "the package index, or a proxy before it, changed the file since the lock was made",
+                format!("{}, or a proxy before it, changed the file since the lock was made", listed(&asked)),
                 "do not install it until that is explained; `pip config list` shows which index it is",
             )
             .with_last_words(said),
@@ -303,7 +375,7 @@ impl From<InstallError> for Failure {
             )
             .with_last_words(said),
             InstallError::Disk(error) => Failure::new(
-                Code::Other,
+                Code::of_disk(&error),
                 what,
                 error,
                 "see that the system's temporary directory (TMPDIR) has room",
@@ -316,10 +388,16 @@ impl From<InstallError> for Failure {
 mod tests {
     use super::*;
 
-    fn gave_up(said: &str, denied: &[&str]) -> GaveUp {
+    fn gave_up(said: &str, denied: &[&str]) -> Box<GaveUp> {
         let shown = |text: &&str| Shown::new(text);
         let (manager, package) = (Manager::Uv, Shown::new("x"));
-        GaveUp { manager, package, said: vec![Shown::new(said)], denied: denied.iter().map(shown).collect() }
+        let said = said.lines().map(Shown::new).collect();
+        let ways = Ways {
+            asked: vec![Shown::new("https://registry.example/")],
+            denied: denied.iter().map(shown).collect(),
+            failed: Vec::new(),
+        };
+        Box::new(GaveUp { manager, package, said, ways })
     }
 
     #[test]
@@ -330,6 +408,37 @@ mod tests {
         }
         let failure = Failure::from(InstallError::NotInstalled(gave_up("hash mismatch", &[])));
         assert!(failure.hint().to_string().starts_with("try again"), "{failure}");
+    }
+
+    #[test]
+    fn a_full_disk_of_the_engine_is_told_apart_from_a_tree_too_large_for_its_cage() {
+        for said in [
+            "npm error code EJSONPARSE\nnpm error unpacking: ENOSPC: no space left on device, write",
+            "npm error code ENOSPC\nnpm error path /opt/server/node_modules/x",
+            "failed to copy to /opt/server/lib/x.py: No space left on device (os error 28)",
+        ] {
+            let failure = Failure::from(InstallError::NotInstalled(gave_up(said, &[])));
+            assert_eq!(failure.code(), Code::EngineFull, "{said}");
+        }
+        let cache = gave_up("failed to write to /tmp/uv/x: No space left on device (os error 28)", &[]);
+        assert_eq!(Failure::from(InstallError::NotInstalled(cache)).code(), Code::InstallFailed);
+    }
+
+    #[test]
+    fn npm_s_codes_tell_the_registry_from_the_package() {
+        let code = |code: &str| {
+            let said = format!("npm error code {code}\nnpm error something");
+            let failure = Failure::from(InstallError::NotInstalled(gave_up(&said, &[])));
+            let named = failure.why().to_string().contains("https://registry.example/");
+            (failure.code(), named)
+        };
+        for of_the_network in ["ECONNRESET", "EIDLETIMEOUT", "E503", "E429", "FETCH_ERROR"] {
+            assert_eq!(code(of_the_network), (Code::RegistryFailed, true), "{of_the_network}");
+        }
+        assert_eq!(code("EINTEGRITY"), (Code::HashMismatch, true));
+        for of_the_package in ["ETARGET", "E404", "ERESOLVE", "EBADPLATFORM", "E5", "E5xx"] {
+            assert_eq!(code(of_the_package), (Code::InstallFailed, false), "{of_the_package}");
+        }
     }
 
     #[test]

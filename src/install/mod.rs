@@ -13,10 +13,13 @@ pub mod pypi;
 pub mod runtime;
 mod tool;
 
-pub use error::{GaveUp, InstallError, Manager};
+pub use error::{GaveUp, InstallError, Manager, Ways};
 use tool::Tool;
 
 use crate::cage::egress::Egress;
+use crate::cage::engine::EngineError;
+use crate::cage::link::LinkError;
+use crate::cage::{Cage, CageError};
 use crate::text::Shown;
 
 /// Where slow work says how far it is.
@@ -25,7 +28,34 @@ pub trait Progress: Send + Sync {
     fn step(&self, what: &str);
 }
 
-/// The names that were asked for in vain.
-fn denied(egress: &Egress) -> Vec<Shown> {
-    egress.denied().into_iter().map(|denied| denied.name).collect()
+/// Ends a cage in which something was done. What failed first is what is told.
+async fn leave<T>(cage: Cage, done: Result<T, InstallError>) -> Result<T, InstallError> {
+    match (done, cage.end().await) {
+        (Ok(done), ended) => Ok(ended.map(|()| done)?),
+        (Err(error), ended) => Err(cause(error, ended)),
+    }
+}
+
+/// Discards a cage in which this went wrong. What failed first is what is told.
+async fn discard(cage: Cage, error: InstallError) -> InstallError {
+    cause(error, cage.discard().await)
+}
+
+/// Why something went wrong: a link ends with the engine, and then it is the engine that a person has to see to.
+fn cause(error: InstallError, ended: Result<(), EngineError>) -> InstallError {
+    match (error, ended) {
+        (InstallError::Cage(CageError::Ended(LinkError::Broken)), Err(gone @ EngineError::Gone { .. })) => {
+            gone.into()
+        }
+        (error, _) => error,
+    }
+}
+
+/// What became of a cage's ways out, with the registries it was to ask.
+fn ways<T: std::fmt::Display>(egress: &Egress, asked: impl IntoIterator<Item = T>) -> Ways {
+    Ways {
+        asked: asked.into_iter().map(|place| Shown::new(&place.to_string())).collect(),
+        denied: egress.denied().into_iter().map(|denied| denied.name).collect(),
+        failed: egress.failed().into_iter().map(|failed| failed.why).collect(),
+    }
 }

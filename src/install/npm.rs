@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::runtime::Runtime;
 use super::tool::Tool;
-use super::{GaveUp, InstallError, Manager, Progress, denied};
+use super::{GaveUp, InstallError, Manager, Progress, Ways, discard, leave, ways};
 use crate::cage::Cage;
 use crate::cage::egress::Egress;
 use crate::cage::engine::{Engine, Labels};
@@ -36,6 +36,11 @@ const CONFIG: &str = "/tmp/pinfold/npmrc";
 const RESOLVER: &str = "/tmp/pinfold/resolve.js";
 const RESOLVER_SOURCE: &str = include_str!("../../images/node/resolve.js");
 const RESOLVER_ASKED: &str = "/tmp/pinfold/resolve.json";
+/// Makes npm fail where a file of a package cannot be written.
+const STRICT: &str = "/tmp/pinfold/strict.js";
+const STRICT_SOURCE: &str = include_str!("../../images/node/strict.js");
+/// npm's own program, inside.
+const NPM: &str = "/usr/local/bin/npm";
 /// npm's cache, inside.
 const CACHE: &str = "/tmp/npm";
 /// Where a lock is made.
@@ -105,8 +110,7 @@ impl Npm {
             }
         }
         .await;
-        cage.end().await?;
-        packed
+        leave(cage, packed).await
     }
 
     /// Resolves the whole dependency tree: the bytes of a `package-lock.json` that names no registry.
@@ -122,18 +126,17 @@ impl Npm {
             cage.put(RESOLVER_ASKED, 0o644, &self.asked()).await?;
             let ended = self.npm(["node", RESOLVER]).within(WORK).attempt(&cage).await?;
             if !ended.well {
-                return Err(InstallError::Unresolved(GaveUp {
+                return Err(InstallError::Unresolved(Box::new(GaveUp {
                     manager: Manager::Npm,
                     package: Shown::new(&format!("{}@{}", wanted.name, wanted.version)),
                     said: ended.said,
-                    denied: denied(&egress),
-                }));
+                    ways: self.ways(&egress),
+                })));
             }
             Ok(cage.get(&format!("{WORK}/package-lock.json"), LOCK_LIMIT).await?)
         }
         .await;
-        cage.end().await?;
-        resolved
+        leave(cage, resolved).await
     }
 
     /// Lays the pinned tree down and seals it. `tarball` is the package's own bytes, where it comes from this disk.
@@ -157,23 +160,24 @@ impl Npm {
             if let Some(tarball) = tarball {
                 cage.put(&format!("{SERVER_DIR}/{TARBALL}"), 0o644, tarball).await?;
             }
-            let ended = self.npm(["npm", "ci", "--ignore-scripts"]).within(SERVER_DIR).attempt(&cage).await?;
+            cage.put(STRICT, 0o644, STRICT_SOURCE.as_bytes()).await?;
+            let npm = ["node", "--require", STRICT, NPM, "ci", "--ignore-scripts"];
+            let ended = self.npm(npm).within(SERVER_DIR).attempt(&cage).await?;
             if ended.well {
                 let laid =
                     cage.get(&format!("{SERVER_DIR}/node_modules/.package-lock.json"), LOCK_LIMIT).await?;
                 return compare(tree, &laid);
             }
-            Err(InstallError::NotInstalled(GaveUp {
+            Err(InstallError::NotInstalled(Box::new(GaveUp {
                 manager: Manager::Npm,
                 package: Shown::new(&pin.plan().release().id()),
                 said: ended.said,
-                denied: denied(&egress),
-            }))
+                ways: self.ways(&egress),
+            })))
         }
         .await;
         if let Err(error) = installed {
-            cage.discard().await?;
-            return Err(error);
+            return Err(discard(cage, error).await);
         }
         progress.step("sealing the image");
         Ok(Image::sealed(cage.seal(Image::labels(pin, &self.stamp)).await?, pin))
@@ -198,11 +202,12 @@ impl Npm {
         .await;
         match prepared {
             Ok(()) => Ok(cage),
-            Err(error) => {
-                cage.discard().await?;
-                Err(error)
-            }
+            Err(error) => Err(discard(cage, error).await),
         }
+    }
+
+    fn ways(&self, egress: &Egress) -> Ways {
+        ways(egress, self.registries.all())
     }
 
     /// npm's whole configuration: registries, and what keeps it quiet and away from anything but the task.
@@ -211,6 +216,8 @@ impl Npm {
         text.push_str(&format!("cache={CACHE}\n"));
         text.push_str("audit=false\nfund=false\nupdate-notifier=false\nprogress=false\n");
         text.push_str("loglevel=error\nignore-scripts=true\nlogs-max=0\nlockfile-version=3\n");
+        // `resolve.js` has the same: a registry that is silent for so long is down, and asked twice
+        text.push_str("fetch-timeout=60000\nfetch-retries=1\nfetch-retry-mintimeout=2000\n");
         text
     }
 

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use super::runtime::Runtime;
 use super::tool::Tool;
-use super::{GaveUp, InstallError, Manager, Progress, denied};
+use super::{GaveUp, InstallError, Manager, Progress, Ways, discard, leave, ways};
 use crate::cage::Cage;
 use crate::cage::egress::{Egress, RegistryWithoutName};
 use crate::cage::engine::{Engine, Labels};
@@ -160,13 +160,12 @@ impl Pypi {
             cage.put(RESOLVER_ASKED, 0o644, asked.to_string().as_bytes()).await?;
             let ended = self.python(RESOLVER).attempt(&cage).await?;
             if !ended.well {
-                return Err(unresolved(package, ended.said, denied(&egress)));
+                return Err(unresolved(package, ended.said, self.ways(&egress)));
             }
             read_resolved(&cage.get(RESOLVED, ANSWER_LIMIT).await?)
         }
         .await;
-        cage.end().await?;
-        resolved
+        leave(cage, resolved).await
     }
 
     /// Lays the pinned tree down and seals it. `wheel` is the package's own bytes, where it comes from this disk.
@@ -206,14 +205,13 @@ impl Pypi {
             cage.put(INSTALLER_ASKED, 0o644, asked.to_string().as_bytes()).await?;
             let ended = self.python(INSTALLER).attempt(&cage).await?;
             if !ended.well {
-                return Err(not_installed(package, ended.said, denied(&egress)));
+                return Err(not_installed(package, ended.said, self.ways(&egress)));
             }
             compare(pin, tree, &cage.get(INSTALLED, ANSWER_LIMIT).await?)
         }
         .await;
         if let Err(error) = installed {
-            cage.discard().await?;
-            return Err(error);
+            return Err(discard(cage, error).await);
         }
         progress.step("sealing the image");
         Ok(Image::sealed(cage.seal(Image::labels(pin, &self.stamp)).await?, pin))
@@ -244,11 +242,12 @@ impl Pypi {
         let Some(pem) = &self.roots else { return Ok(cage) };
         match roots::put(&cage, pem).await {
             Ok(()) => Ok(cage),
-            Err(error) => {
-                cage.discard().await?;
-                Err(error.into())
-            }
+            Err(error) => Err(discard(cage, error.into()).await),
         }
+    }
+
+    fn ways(&self, egress: &Egress) -> Ways {
+        ways(egress, [self.places.index.url()])
     }
 
     /// A program of ours, by the image's interpreter, in an environment in which uv does what it is told and no more.
@@ -289,7 +288,12 @@ async fn place(cage: &Cage, wheel: Wheel<'_>) -> Result<String, InstallError> {
             "the name of a wheel says what it is: NAME-VERSION-PYTHON-ABI-PLATFORM.whl (PEP 427)",
         )];
         let package = Shown::new(wheel.file);
-        return Err(InstallError::Unresolved(GaveUp { manager, package, said, denied: Vec::new() }));
+        return Err(InstallError::Unresolved(Box::new(GaveUp {
+            manager,
+            package,
+            said,
+            ways: Ways::default(),
+        })));
     }
     let path = format!("{WHEELS}/{}", wheel.file);
     cage.put(&path, 0o644, wheel.bytes).await?;
@@ -297,18 +301,18 @@ async fn place(cage: &Cage, wheel: Wheel<'_>) -> Result<String, InstallError> {
 }
 
 /// uv's failure to resolve; that a package has no wheel is told apart, since it is a person's choice what to do then.
-fn unresolved(package: Shown, said: Vec<Shown>, denied: Vec<Shown>) -> InstallError {
+fn unresolved(package: Shown, said: Vec<Shown>, ways: Ways) -> InstallError {
     match quoted(&said, "Wheels are required for `") {
         Some(needed) => InstallError::NoWheel { package, needed, said },
-        None => InstallError::Unresolved(GaveUp { manager: Manager::Uv, package, said, denied }),
+        None => InstallError::Unresolved(Box::new(GaveUp { manager: Manager::Uv, package, said, ways })),
     }
 }
 
 /// uv's failure to install; that bytes are not the locked ones is told apart from a bad day of the network.
-fn not_installed(package: Shown, said: Vec<Shown>, denied: Vec<Shown>) -> InstallError {
+fn not_installed(package: Shown, said: Vec<Shown>, ways: Ways) -> InstallError {
     match quoted(&said, "Hash mismatch for `") {
-        Some(package) => InstallError::OtherBytes { package, said },
-        None => InstallError::NotInstalled(GaveUp { manager: Manager::Uv, package, said, denied }),
+        Some(package) => InstallError::OtherBytes { package, said, asked: ways.asked },
+        None => InstallError::NotInstalled(Box::new(GaveUp { manager: Manager::Uv, package, said, ways })),
     }
 }
 
@@ -423,18 +427,18 @@ mod tests {
             "hint: Wheels are required for `docopt` because building from source is disabled for all packages",
         ];
         let said: Vec<Shown> = said.iter().map(|line| Shown::new(line)).collect();
-        let error = unresolved(Shown::new("x==1"), said, Vec::new());
+        let error = unresolved(Shown::new("x==1"), said, Ways::default());
         assert!(error.to_string().starts_with("docopt comes as source only"), "{error}");
-        let other = unresolved(Shown::new("x==1"), vec![Shown::new("error: dns")], Vec::new());
+        let other = unresolved(Shown::new("x==1"), vec![Shown::new("error: dns")], Ways::default());
         assert!(matches!(other, InstallError::Unresolved(_)));
     }
 
     #[test]
     fn a_package_with_other_bytes_is_named() {
         let said = vec![Shown::new("  cause: Hash mismatch for `anyio==4.16.0`"), Shown::new("Expected:")];
-        let error = not_installed(Shown::new("x==1"), said, Vec::new());
+        let error = not_installed(Shown::new("x==1"), said, Ways::default());
         assert!(error.to_string().starts_with("anyio==4.16.0 was served with other bytes"), "{error}");
-        let other = not_installed(Shown::new("x==1"), vec![Shown::new("error: dns")], Vec::new());
+        let other = not_installed(Shown::new("x==1"), vec![Shown::new("error: dns")], Ways::default());
         assert!(matches!(other, InstallError::NotInstalled(_)));
     }
 

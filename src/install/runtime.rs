@@ -17,7 +17,7 @@ use tokio::io::AsyncReadExt;
 pub use recipe::{Artifact, NpmArtifact, PypiArtifact, Recipe};
 use recipe::{Asked, Part};
 
-use super::{InstallError, Progress, Tool};
+use super::{InstallError, Progress, Tool, leave};
 use crate::cage::Cage;
 use crate::cage::egress::Egress;
 use crate::cage::engine::{Engine, ImageId, Labels, label};
@@ -248,8 +248,7 @@ async fn in_a_cage<T>(
     let gate = Arc::new(Egress::none(Resolver::system()));
     let cage = Cage::open(Arc::clone(engine), image.clone(), Profile::resolve(), Labels::new(), gate).await?;
     let done = doing(&cage).await;
-    cage.end().await?;
-    done
+    leave(cage, done).await
 }
 
 async fn ask(cage: &Cage, asked: &Asked) -> Result<String, InstallError> {
