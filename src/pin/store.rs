@@ -278,7 +278,13 @@ impl Store {
         let (json, lock, new) =
             (self.file(name, "json"), self.file(name, "lock"), self.file(name, "lock.new"));
         write_private(&new, pin.lock().bytes())?;
-        write_private(&json, &bytes)?;
+        if let Err(error) = write_private(&json, &bytes) {
+            // a lock that no pin names goes; where the pin is in place all the same, it is its own
+            if !read_private(&json, PIN_LIMIT).is_ok_and(|there| there.as_deref() == Some(&bytes[..])) {
+                let _ = remove_private(&new);
+            }
+            return Err(error.into());
+        }
         std::fs::rename(&new, &lock).map_err(|e| StateError::io("write", &lock, e))?;
         Ok(())
     }

@@ -140,13 +140,22 @@ impl From<StateError> for Failure {
                 "a relative path would be another store in every directory",
                 "set PINFOLD_HOME to an absolute path, or unset it",
             ),
-            StateError::Io { path, source, .. } => {
-                let code = Code::of_disk(&source);
-                let hint = match code {
-                    Code::DiskFull => format!("make room on the disk that {path} is on, then try again"),
-                    _ => format!("check that {path} is on a disk with room, and that you may write there"),
-                };
-                Failure::new(code, what, source, hint)
+            StateError::Io { path, doing, source } => {
+                let what = format!("cannot {doing} {path}");
+                match Code::of_disk(&source) {
+                    Code::DiskFull => Failure::new(
+                        Code::DiskFull,
+                        what,
+                        "no space is left on its disk",
+                        "make room there, then try again: what is stored is not damaged",
+                    ),
+                    code => Failure::new(
+                        code,
+                        what,
+                        source,
+                        format!("check that {path} is on a disk with room, and that you may write there"),
+                    ),
+                }
             }
         }
     }
