@@ -2,16 +2,21 @@
 //!
 //! Asked of the engine itself, not of Pinfold: what is left over is what the engine says is left over.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use bollard::Docker;
+use bollard::errors::Error;
 use bollard::models::{ContainerConfig, ContainerCreateBody};
 use bollard::query_parameters::{
-    CommitContainerOptionsBuilder, CreateContainerOptions, ListContainersOptionsBuilder,
-    ListImagesOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
-    RemoveContainerOptionsBuilder, RemoveImageOptionsBuilder,
+    CommitContainerOptionsBuilder, CreateContainerOptions, ImportImageOptionsBuilder,
+    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListNetworksOptionsBuilder,
+    ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder, RemoveImageOptionsBuilder,
 };
+use futures_util::{StreamExt, TryStreamExt};
 use serde_json::Value;
+
+use crate::pinfold::{Home, runtime_image};
 
 /// A container of Pinfold's.
 #[derive(Debug, Clone)]
@@ -24,13 +29,73 @@ pub struct Container {
     pub launch: String,
 }
 
-/// Asks the engine something.
-fn ask<T>(question: impl AsyncFnOnce(&Docker) -> Result<T, bollard::errors::Error>) -> T {
+thread_local! {
+    /// The engine that questions of this thread go to, where it is not everybody's.
+    static ELSEWHERE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Longest one answer may take, in seconds.
+const PATIENCE: u64 = 120;
+
+/// Asks these questions of the engine at this address instead of everybody's.
+pub fn at<T>(address: &str, questions: impl FnOnce() -> T) -> T {
+    /// Also when a question fails: the thread goes on with other tests.
+    struct Back;
+    impl Drop for Back {
+        fn drop(&mut self) {
+            ELSEWHERE.set(None);
+        }
+    }
+    let _back = Back;
+    ELSEWHERE.set(Some(address.to_owned()));
+    questions()
+}
+
+fn connect() -> Result<Docker, Error> {
+    match ELSEWHERE.with_borrow(Clone::clone) {
+        Some(address) => Docker::connect_with_unix(&address, PATIENCE, bollard::API_DEFAULT_VERSION),
+        None => Docker::connect_with_defaults(),
+    }
+}
+
+/// Asks the engine something, which it may not answer.
+fn try_ask<T>(question: impl AsyncFnOnce(&Docker) -> Result<T, Error>) -> Result<T, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let engine = Docker::connect_with_defaults().unwrap().negotiate_version().await.unwrap();
-        question(&engine).await.unwrap()
-    })
+    runtime.block_on(async { question(&connect()?.negotiate_version().await?).await })
+}
+
+/// Asks the engine something.
+fn ask<T>(question: impl AsyncFnOnce(&Docker) -> Result<T, Error>) -> T {
+    try_ask(question).unwrap()
+}
+
+/// Whether an engine answers at this address.
+pub fn answers(address: &str) -> bool {
+    at(address, || try_ask(async |engine| engine.ping().await)).is_ok()
+}
+
+/// Carries an image of everybody's engine over to another, as it is.
+pub fn carry(image: &str, address: &str) {
+    ask(async |from| {
+        let to = Docker::connect_with_unix(address, PATIENCE, bollard::API_DEFAULT_VERSION)?;
+        let to = to.negotiate_version().await?;
+        // a task of its own, since what is uploaded may not borrow
+        let (send, receive) = tokio::sync::mpsc::channel(4);
+        let (from, image) = (from.clone(), image.to_owned());
+        tokio::spawn(async move {
+            let mut archive = std::pin::pin!(from.export_image(&image));
+            while let Some(piece) = archive.next().await {
+                if send.send(piece).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let archive = futures_util::stream::unfold(receive, async |mut receive| {
+            receive.recv().await.map(|piece| (piece, receive))
+        });
+        let options = ImportImageOptionsBuilder::default().build();
+        to.import_image_stream(options, archive.boxed(), None).try_for_each(async |_| Ok(())).await
+    });
 }
 
 fn labelled(label: String) -> HashMap<String, Vec<String>> {
@@ -64,10 +129,8 @@ pub fn of_launch(state: &str, launch: &str) -> Vec<Container> {
 
 /// Creates a container with these labels and does not start it; its id.
 pub fn create(labels: &[(&str, &str)]) -> String {
-    let filters = labelled("pinfold=runtime".to_owned());
+    let image = Some(runtime_image());
     ask(async |engine| {
-        let options = ListImagesOptionsBuilder::default().filters(&filters).build();
-        let image = engine.list_images(Some(options)).await?.into_iter().next().map(|image| image.id);
         let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let body = ContainerCreateBody { image, labels: Some(labels), ..Default::default() };
         Ok(engine.create_container(None::<CreateContainerOptions>, body).await?.id)
@@ -114,10 +177,42 @@ pub fn volumes(state: &str) -> Vec<String> {
     found.volumes.unwrap_or_default().into_iter().map(|volume| volume.name).collect()
 }
 
+/// Nothing is in the engine of what this home made: no container, no sealed image.
+#[track_caller]
+pub fn nothing_of(home: &Home, after: &str) {
+    let Some(state) = home.state() else { return };
+    let left = containers(&state);
+    assert!(left.is_empty(), "{after}: {left:?}");
+    let left = sealed_of(&state);
+    assert!(left.is_empty(), "{after}: sealed images are left: {left:?}");
+    let left = volumes(&state);
+    assert!(left.is_empty(), "{after}: {left:?}");
+}
+
+/// The sealed images of a home.
+pub fn sealed_of(state: &str) -> Vec<String> {
+    images_of(state, "sealed")
+}
+
+fn images_of(state: &str, kind: &str) -> Vec<String> {
+    let labels = vec![format!("pinfold.state={state}"), format!("pinfold={kind}")];
+    let filters = HashMap::from([("label".to_owned(), labels)]);
+    let found = ask(async |engine| {
+        let options = ListImagesOptionsBuilder::default().filters(&filters).build();
+        engine.list_images(Some(options)).await
+    });
+    found.into_iter().map(|image| image.id).collect()
+}
+
 /// Removes an image, its names with it.
 pub fn remove_image(id: &str) {
     let options = RemoveImageOptionsBuilder::default().force(true).build();
     ask(async |engine| engine.remove_image(id, Some(options.clone()), None).await);
+}
+
+/// The runtime images that a home made.
+pub fn runtimes_of(state: &str) -> Vec<String> {
+    images_of(state, "runtime")
 }
 
 /// Makes an image with these labels out of a runtime image, as anybody can who may use the engine; its id.
@@ -131,6 +226,16 @@ pub fn forge(labels: &[(&str, &str)]) -> String {
     });
     remove(&from);
     made
+}
+
+/// A name of an image; none if it has none, or is gone.
+pub fn name_of(id: &str) -> Option<String> {
+    try_ask(async |engine| engine.inspect_image(id).await).ok()?.repo_tags?.into_iter().next()
+}
+
+/// Everything the engine says of an image that may be gone.
+pub fn inspect_image_if_there(id: &str) -> Option<Value> {
+    Some(serde_json::to_value(try_ask(async |engine| engine.inspect_image(id).await).ok()?).unwrap())
 }
 
 /// Everything the engine says of an image.

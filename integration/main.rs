@@ -16,6 +16,7 @@ mod mounted;
 mod package;
 mod patience;
 mod pinfold;
+mod second_engine;
 mod session;
 mod terminal;
 
@@ -24,8 +25,10 @@ mod postgres;
 
 mod clients;
 mod consent;
+mod disk;
 mod egress;
 mod ends;
+mod engine_faults;
 mod errors;
 mod filesystem;
 mod first_seen;
@@ -40,6 +43,7 @@ mod pins;
 mod profile;
 mod python;
 mod registry;
+mod registry_faults;
 mod screen;
 mod secrets;
 mod servers;
@@ -89,6 +93,9 @@ fn main() -> ExitCode {
         registry::tests(),
         kept_secrets::tests(),
         python::tests(),
+        registry_faults::tests(),
+        engine_faults::tests(),
+        disk::tests(),
         first_seen::tests(),
         trust::tests(),
         wheels::tests(),

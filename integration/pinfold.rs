@@ -8,7 +8,7 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::engine;
 use crate::patience::{seconds, within};
 
 /// Longest any command may take: an install on a busy machine.
@@ -27,6 +28,8 @@ pub static HOMES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// A home directory of Pinfold's, gone at its end.
 pub struct Home {
     directory: TempDir,
+    /// Where its engine is, unless it is everybody's.
+    engine: Option<String>,
 }
 
 /// What came of a command.
@@ -57,20 +60,54 @@ pub fn make_runtime() {
     }
 }
 
+/// The Node runtime image of these tests, by its name in everybody's engine.
+///
+/// By name, since an image without one goes with the last image that is built on it.
+pub fn runtime_image() -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pinfold"));
+    command.args(["--json", "images", "list"]).env("PINFOLD_HOME", kept());
+    let images = run(command).ended(0).json()["images"].take();
+    let is_node = |image: &&Value| {
+        image["kind"] == "runtime" && image["what"].as_str().is_some_and(|what| what.starts_with("node "))
+    };
+    let named = |image: &Value| engine::name_of(image["id"].as_str()?);
+    images.as_array().unwrap().iter().filter(is_node).find_map(named).unwrap()
+}
+
 impl Home {
     /// A new one.
     pub fn new() -> Self {
-        let directory = tempfile::Builder::new().prefix("pinfold-test-").tempdir().unwrap();
-        let home = Self { directory };
+        Self::under(&std::env::temp_dir())
+    }
+
+    /// A new one in this folder.
+    pub fn under(folder: &Path) -> Self {
         // images count only for the state directory whose key stamped them: with the key of the home that the
         // runtime image was made in, every test has it without making its own
+        let home = Self::empty(folder);
         let key = std::fs::read(kept().join("state/seal.key")).unwrap();
-        let state = home.file("state");
-        DirBuilder::new().mode(0o700).create(&state).unwrap();
-        let mut file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(state.join("seal.key")).unwrap();
+        let path = home.file("state/seal.key");
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).unwrap();
         file.write_all(&key).unwrap();
         home
+    }
+
+    /// A new one to which no image of this host's means anything.
+    pub fn with_a_key_of_its_own() -> Self {
+        Self::empty(&std::env::temp_dir())
+    }
+
+    fn empty(folder: &Path) -> Self {
+        let directory = tempfile::Builder::new().prefix("pinfold-test-").tempdir_in(folder).unwrap();
+        let home = Self { directory, engine: None };
+        DirBuilder::new().mode(0o700).create(home.file("state")).unwrap();
+        home
+    }
+
+    /// The same, with the engine at this address.
+    pub fn with_engine(mut self, address: &str) -> Self {
+        self.engine = Some(address.to_owned());
+        self
     }
 
     /// Where it is.
@@ -87,6 +124,9 @@ impl Home {
     pub fn command<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pinfold"));
         command.args(words).env("PINFOLD_HOME", self.path()).env_remove("NO_COLOR");
+        if let Some(engine) = &self.engine {
+            command.env("DOCKER_HOST", engine);
+        }
         command
     }
 
@@ -145,8 +185,13 @@ impl Drop for Home {
 /// Runs a command to its end, with nothing at its input unless something was put there.
 pub fn run(mut command: Command) -> Ran {
     let words: Vec<String> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    collect(command.spawn().unwrap(), &words)
+}
+
+/// Waits for a started command's end, both its outputs being pipes.
+pub fn collect<S: AsRef<str>>(mut child: Child, words: &[S]) -> Ran {
+    let words: Vec<String> = words.iter().map(|word| word.as_ref().to_owned()).collect();
     let (stdout, stderr) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
     let begun = Instant::now();
     let status = loop {

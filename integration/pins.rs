@@ -19,7 +19,8 @@ use crate::{engine, tests};
 tests![
     a_pin_that_is_not_this_users_own_starts_nothing,
     a_mounted_server_survives_a_second_look_and_a_second_mount,
-    an_image_that_only_says_that_it_is_ours_is_not_used
+    an_image_that_only_says_that_it_is_ours_is_not_used,
+    two_homes_with_one_key_do_not_take_each_other_s_images,
 ];
 
 struct Pinned {
@@ -188,4 +189,22 @@ fn an_image_that_only_says_that_it_is_ours_is_not_used() {
     home.run(["unmount", "forged"]).ended(0);
     assert_eq!(engine::sealed(&server.tree), [forged.as_str()]);
     engine::remove_image(&forged);
+}
+
+fn two_homes_with_one_key_do_not_take_each_other_s_images() {
+    // as when a home was copied: the stamps of both are the same
+    let homes = [Home::new(), Home::new()];
+    let package = Package::least("one-key");
+    // the very same archive, so the very same tree
+    let spec = package.tarball();
+    let [one, other] = homes.each_ref().map(|home| mount(home, &spec, &[]));
+    assert_eq!(one.tree, other.tree);
+    let [images, others] = homes.each_ref().map(|home| engine::sealed_of(&home.state().unwrap()));
+    assert_eq!((images.len(), others.len()), (1, 1), "each has its own");
+    assert_ne!(images, others);
+    homes[0].run(["unmount", "one-key"]).ended(0);
+    engine::nothing_of(&homes[0], "unmounted");
+    assert_eq!(homes[1].run(["call", "one-key", "hello"]).ended(0).stdout.trim(), "hello");
+    homes[1].run(["unmount", "one-key"]).ended(0);
+    engine::nothing_of(&homes[1], "unmounted");
 }

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use base64::Engine as _;
 use serde_json::{Value, json};
@@ -25,64 +26,124 @@ tests![
     a_folder_s_npmrc_does_not_steer_its_packing,
 ];
 
+/// What is wrong with an answer of the registry's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fault {
+    /// The connection is reset before a byte of it.
+    Reset,
+    /// Half of what the head announces comes, and the connection ends.
+    Half,
+    /// Half of it comes, and then nothing more for as long as the registry is there.
+    Stall,
+    /// This HTTP status instead.
+    Status(u16),
+    /// As many bytes, and others.
+    OtherBytes,
+}
+
 /// The registry, for as long as the program runs.
-struct Registry {
-    port: u16,
-    archives: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
-    documents: Arc<Mutex<BTreeMap<String, Value>>>,
-    downloads: Arc<Mutex<Vec<String>>>,
+pub struct Registry {
+    pub port: u16,
+    shelf: Arc<Shelf>,
+}
+
+/// What it holds, and what was asked of it.
+#[derive(Default)]
+struct Shelf {
+    archives: Mutex<BTreeMap<String, Vec<u8>>>,
+    documents: Mutex<BTreeMap<String, Value>>,
+    downloads: Mutex<Vec<String>>,
+    faults: Mutex<BTreeMap<String, Fault>>,
+    /// What is being answered with [`Fault::Stall`] just now.
+    held: Mutex<Vec<TcpStream>>,
+}
+
+impl Shelf {
+    fn answer(&self, mut client: TcpStream) -> std::io::Result<()> {
+        let mut lines = BufReader::new(client.try_clone()?).lines().map_while(Result::ok);
+        let first = lines.next().unwrap_or_default();
+        let path = first.split(' ').nth(1).unwrap_or_default().trim_start_matches('/').to_owned();
+        let _ = lines.find(String::is_empty);
+        let found = if path.ends_with(".tgz") {
+            self.downloads.lock().unwrap().push(path.clone());
+            self.archives.lock().unwrap().get(&path).cloned()
+        } else {
+            self.documents.lock().unwrap().get(&path).map(|document| document.to_string().into_bytes())
+        };
+        let (mut status, mut body) = found.map_or((404, b"{}".to_vec()), |body| (200, body));
+        let fault = self.faults.lock().unwrap().get(&path).copied();
+        match fault {
+            // a socket that is closed with unread bytes or with no time to linger is reset
+            Some(Fault::Reset) => {
+                return rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO))
+                    .map_err(Into::into);
+            }
+            Some(Fault::Status(other)) => (status, body) = (other, b"{}".to_vec()),
+            Some(Fault::OtherBytes) => *body.last_mut().unwrap() ^= 1,
+            Some(Fault::Half | Fault::Stall) | None => {}
+        }
+        let head = format!(
+            "HTTP/1.1 {status} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            if status == 200 { "OK" } else { "So it is" },
+            body.len()
+        );
+        if matches!(fault, Some(Fault::Half | Fault::Stall)) {
+            body.truncate(body.len() / 2);
+        }
+        client.write_all(head.as_bytes())?;
+        client.write_all(&body)?;
+        if fault == Some(Fault::Stall) {
+            self.held.lock().unwrap().push(client);
+        }
+        Ok(())
+    }
 }
 
 impl Registry {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let registry = Self {
-            port: listener.local_addr().unwrap().port(),
-            archives: Arc::default(),
-            documents: Arc::default(),
-            downloads: Arc::default(),
-        };
-        let (archives, documents) = (Arc::clone(&registry.archives), Arc::clone(&registry.documents));
-        let downloads = Arc::clone(&registry.downloads);
+        let registry = Self { port: listener.local_addr().unwrap().port(), shelf: Arc::default() };
+        let shelf = Arc::clone(&registry.shelf);
         thread::spawn(move || {
-            for mut client in listener.incoming().flatten() {
-                let (archives, documents) = (Arc::clone(&archives), Arc::clone(&documents));
-                let downloads = Arc::clone(&downloads);
-                thread::spawn(move || {
-                    let mut lines = BufReader::new(client.try_clone().unwrap()).lines().map_while(Result::ok);
-                    let first = lines.next().unwrap_or_default();
-                    let path = first.split(' ').nth(1).unwrap_or_default().trim_start_matches('/').to_owned();
-                    let _ = lines.find(String::is_empty);
-                    let found = if path.ends_with(".tgz") {
-                        downloads.lock().unwrap().push(path.clone());
-                        archives.lock().unwrap().get(&path).cloned()
-                    } else {
-                        documents.lock().unwrap().get(&path).map(|document| document.to_string().into_bytes())
-                    };
-                    let (status, body) =
-                        found.map_or(("404 Not Found", b"{}".to_vec()), |body| ("200 OK", body));
-                    let head = format!(
-                        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-                        body.len()
-                    );
-                    let _ = client.write_all(head.as_bytes()).and_then(|()| client.write_all(&body));
-                });
+            for client in listener.incoming().flatten() {
+                let shelf = Arc::clone(&shelf);
+                // a client that left is no fault of the registry's
+                thread::spawn(move || shelf.answer(client));
             }
         });
         registry
     }
 
+    /// From now on this path is answered so.
+    pub fn breaks(&self, path: &str, fault: Fault) {
+        self.shelf.faults.lock().unwrap().insert(path.to_owned(), fault);
+    }
+
+    /// From now on everything is answered well.
+    pub fn mended(&self) {
+        self.shelf.faults.lock().unwrap().clear();
+        self.shelf.held.lock().unwrap().clear();
+    }
+
+    /// Whether somebody waits for the rest of an answer.
+    pub fn is_stalling(&self) -> bool {
+        !self.shelf.held.lock().unwrap().is_empty()
+    }
+
     /// A home whose registry this is.
-    fn home(&self) -> Home {
+    pub fn home(&self) -> Home {
         let home = Home::new();
-        std::fs::create_dir_all(home.file("config")).unwrap();
-        let config = format!("[npm]\nregistry = \"http://localhost:{}/\"\n", self.port);
-        std::fs::write(home.file("config/config.toml"), config).unwrap();
+        self.of(&home);
         home
     }
 
+    /// Makes this the registry of a home.
+    pub fn of(&self, home: &Home) {
+        set(home, self.port);
+    }
+
     /// Publishes version 1.0.0 of a package: its manifest, what the registry says besides, and further files.
-    fn publish(&self, name: &str, manifest: Value, said: Value, files: &[(&str, String)]) {
+    pub fn publish(&self, name: &str, manifest: Value, said: Value, files: &[(&str, String)]) {
         let mut manifest = manifest;
         (manifest["name"], manifest["version"]) = (name.into(), "1.0.0".into());
         let mut tar = tar::Builder::new(Vec::new());
@@ -105,18 +166,25 @@ impl Registry {
         manifest.as_object_mut().unwrap().extend(said.as_object().unwrap().clone());
         let document =
             json!({"name": name, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": manifest}});
-        self.documents.lock().unwrap().insert(name.to_owned(), document);
-        self.archives.lock().unwrap().insert(path, archive);
+        self.shelf.documents.lock().unwrap().insert(name.to_owned(), document);
+        self.shelf.archives.lock().unwrap().insert(path, archive);
     }
 
     /// A package that nothing is remarkable about.
-    fn plain(&self, name: &str) {
+    pub fn plain(&self, name: &str) {
         self.publish(name, json!({}), json!({}), &[]);
     }
 
-    fn downloads(&self) -> Vec<String> {
-        self.downloads.lock().unwrap().clone()
+    pub fn downloads(&self) -> Vec<String> {
+        self.shelf.downloads.lock().unwrap().clone()
     }
+}
+
+/// Makes whatever listens on this port of this machine the registry of a home.
+pub fn set(home: &Home, port: u16) {
+    std::fs::create_dir_all(home.file("config")).unwrap();
+    let config = format!("[npm]\nregistry = \"http://localhost:{port}/\"\n");
+    std::fs::write(home.file("config/config.toml"), config).unwrap();
 }
 
 fn sha512(bytes: &[u8]) -> Vec<u8> {
@@ -125,12 +193,12 @@ fn sha512(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A name that no other run has: an image of the same tree, left by one, would not be installed again.
-fn own(name: &str) -> String {
+pub fn own(name: &str) -> String {
     format!("{name}-{}", std::process::id())
 }
 
 /// The program of the least server.
-fn program() -> String {
+pub fn program() -> String {
     std::fs::read_to_string(Package::least("least").path().join("server.js")).unwrap()
 }
 
