@@ -31,9 +31,6 @@ pub struct PlanOptions {
     /// The Python to run it on; the newest that the package admits otherwise
     #[arg(long, value_name = "3.N")]
     pub python: Option<String>,
-    /// Build packages that come as source, in the install cage, after the consent: their code runs there
-    #[arg(long)]
-    pub allow_build: bool,
     /// A variable for the server: NAME takes its value from the environment at each start and keeps it nowhere;
     /// NAME=VALUE is a plain setting, shown and kept
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
@@ -71,8 +68,6 @@ pub struct Asked {
     pub with: Vec<Requirement>,
     /// The Python it is to run on, where one was named.
     pub python: Option<PythonMinor>,
-    /// Whether source may be built.
-    pub build: bool,
     name: Option<String>,
     env: Vec<EnvAsked>,
     egress: Vec<WayOut>,
@@ -127,11 +122,7 @@ impl Asked {
             }
         }
         if let Spec::Npm(_) = spec {
-            let asked = [
-                (!with.is_empty(), "--with"),
-                (python.is_some(), "--python"),
-                (options.allow_build, "--allow-build"),
-            ];
+            let asked = [(!with.is_empty(), "--with"), (python.is_some(), "--python")];
             if let Some((_, option)) = asked.into_iter().find(|(asked, _)| *asked) {
                 return Err(Failure::new(
                     Code::Usage,
@@ -168,7 +159,6 @@ impl Asked {
             program,
             with,
             python,
-            build: options.allow_build,
             name: options.name.clone(),
             env,
             egress,
@@ -227,7 +217,7 @@ impl Asked {
             _ => false,
         });
         let python = self.python.is_none_or(|minor| plan.runtime().minor() == Some(minor.to_string()));
-        package && program && python && self.with == plan.with() && self.build == plan.builds()
+        package && program && python && self.with == plan.with()
     }
 
     /// Draws the plan.
@@ -256,7 +246,6 @@ impl Asked {
             lock,
             runtime,
             with: self.with,
-            build: self.build,
             program,
             arguments: self.arguments,
             env: self.env,

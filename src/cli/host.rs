@@ -139,10 +139,14 @@ impl Host {
         self.runtime_of(&Recipe::node(), out).await
     }
 
+    /// The runtime image of a recipe, if this host has it.
+    pub async fn runtime_made(&self, recipe: &Recipe) -> Result<Option<Runtime>, Failure> {
+        Ok(runtime::find(self.engine().await?.as_ref(), &self.stamp()?, recipe).await?)
+    }
+
     /// The runtime image of a recipe; made if this host has none.
     pub async fn runtime_of(&self, recipe: &Recipe, out: &Out) -> Result<Runtime, Failure> {
-        let engine = self.engine().await?;
-        if let Some(runtime) = runtime::find(engine.as_ref(), &self.stamp()?, recipe).await? {
+        if let Some(runtime) = self.runtime_made(recipe).await? {
             return Ok(runtime);
         }
         out.note(format!("the {} runtime image is not on this host yet; making it, once", recipe.name()));
@@ -177,9 +181,8 @@ impl Host {
         if !config.needs_client_default() {
             return Ok(config.index(None)?);
         }
-        let engine = self.engine().await?;
         for recipe in Recipe::pythons() {
-            if let Some(runtime) = runtime::find(engine.as_ref(), &self.stamp()?, &recipe).await? {
+            if let Some(runtime) = self.runtime_made(&recipe).await? {
                 return Ok(config.index(runtime.registry())?);
             }
         }

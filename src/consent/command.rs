@@ -59,9 +59,6 @@ pub fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
     if limits.pids() != usual.pids() {
         option("pids", limits.pids().to_string());
     }
-    if plan.builds() {
-        words.push("--allow-build".to_owned());
-    }
     for (name, given) in [("--persist", plan.persists()), ("--allow-root", plan.user().is_root())] {
         if given {
             words.push(name.to_owned());

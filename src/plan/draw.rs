@@ -36,8 +36,6 @@ pub struct Draft<'a> {
     pub runtime: Runtime,
     /// What else was asked to be in the tree.
     pub with: Vec<Requirement>,
-    /// Whether packages that come as source may be built.
-    pub build: bool,
     /// The program of the package to start.
     pub program: Program,
     /// The server's arguments, as typed after `--`.
@@ -70,7 +68,6 @@ impl Plan {
             lock,
             runtime,
             with,
-            build,
             program,
             arguments,
             env,
@@ -118,7 +115,7 @@ impl Plan {
             origin: release.origin().clone(),
             lock: lock.digest(),
             runtime,
-            install: Install { scripts: false, build },
+            install: Install { scripts: false, build: false },
             with,
             program,
             argv,
@@ -236,6 +233,9 @@ impl PlanFile {
         }
         if body.install.scripts {
             return Err(stored("it runs install scripts"));
+        }
+        if body.install.build {
+            return Err(stored("it builds packages from source"));
         }
         let plan = Plan::from_body(body, release)?;
         if plan.digest != *expected {

@@ -155,11 +155,6 @@ impl Plan {
         self.body.install.scripts
     }
 
-    /// Whether packages that come as source are built, which runs their code in the install cage.
-    pub fn builds(&self) -> bool {
-        self.body.install.build
-    }
-
     /// What else was asked to be in the tree, and how it was bounded.
     pub fn with(&self) -> &[Requirement] {
         &self.body.with

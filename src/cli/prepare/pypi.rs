@@ -26,7 +26,7 @@ pub(super) async fn published(
 ) -> Result<Resolved, Failure> {
     let index = host.index(out).await?;
     out.step(&format!("looking up {}", spec.name()));
-    let ask = Ask { spec, carried: &carried(), python: asked.python, build: asked.build };
+    let ask = Ask { spec, carried: &carried(host).await?, python: asked.python, build: false };
     let FoundRelease { release, python, files } = pypi::find(host.client(), &index, &ask).await?;
     let places = Places { index: index.registry().clone(), files };
     let mut remarks: Vec<Shown> = index.notes().to_vec();
@@ -38,16 +38,22 @@ pub(super) async fn published(
 pub(super) async fn local(host: &Host, out: &Out, asked: &Asked, path: &Path) -> Result<Resolved, Failure> {
     let bytes = path::read(path)?;
     let wheel = WheelFile::read(path, &bytes)?;
-    let python = wheel.python(&carried(), asked.python)?;
+    let python = wheel.python(&carried(host).await?, asked.python)?;
+    let remarks = host.index(out).await?.notes().to_vec();
     let places = host.places(out, wheel.depends_on()).await?;
     let (release, file) = (wheel.release().clone(), wheel.file().to_owned());
-    let found = Found { release, wheel: Some((file, bytes)), remarks: Vec::new() };
+    let found = Found { release, wheel: Some((file, bytes)), remarks };
     resolved(host, out, asked, places, python, found).await
 }
 
-/// The Pythons that this version has a recipe for.
-fn carried() -> Vec<CarriedPython> {
-    Recipe::pythons().iter().filter_map(|recipe| CarriedPython::new(recipe.series())).collect()
+/// The Pythons that this version has a recipe for: exactly, where an image is made already.
+async fn carried(host: &Host) -> Result<Vec<CarriedPython>, Failure> {
+    let mut carried = Vec::new();
+    for recipe in Recipe::pythons() {
+        let made = host.runtime_made(&recipe).await?;
+        carried.extend(CarriedPython::new(made.as_ref().map_or(recipe.series(), |made| made.version())));
+    }
+    Ok(carried)
 }
 
 /// A release, and what belongs to it.

@@ -127,7 +127,7 @@ fn an_explicit_version_that_cannot_be_installed_is_refused_with_the_reason() {
 
     for (spec, said) in [
         ("a-b==2.2.0", "bro [2Jken"),
-        ("a-b==2.3.0", "--allow-build"),
+        ("a-b==2.3.0", "path:FILE.whl"),
         ("a-b==2.4.0", "3.11 and 3.13"),
         ("a-b==2.4.0", ">=3.14"),
         ("a-b>=2.4,<2.5", "the 2 other"),
