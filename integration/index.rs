@@ -47,6 +47,12 @@ pub enum Mood {
     Half,
     /// Nothing at all, pages included.
     Down,
+    /// Every connection is reset, that for a page too.
+    Reset,
+    /// Half of each answer, and then nothing for as long as the other end waits.
+    Silent,
+    /// The same for files alone.
+    SilentFiles,
 }
 
 impl Index {
@@ -67,10 +73,13 @@ impl Index {
     /// A home whose index this is.
     pub fn home(&self) -> Home {
         let home = Home::new();
-        std::fs::create_dir_all(home.file("config")).unwrap();
-        let config = format!("[pypi]\nindex = \"http://localhost:{}/simple/\"\n", self.port);
-        std::fs::write(home.file("config/config.toml"), config).unwrap();
+        set(&home, self.port);
         home
+    }
+
+    /// The port of this machine that it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Puts a file there, in place of one of the same name. The hash that the page tells stays the first one's.
@@ -106,6 +115,13 @@ impl Index {
     }
 }
 
+/// Makes whatever listens on this port of this machine the index of a home.
+pub fn set(home: &Home, port: u16) {
+    std::fs::create_dir_all(home.file("config")).unwrap();
+    let config = format!("[pypi]\nindex = \"http://localhost:{port}/simple/\"\n");
+    std::fs::write(home.file("config/config.toml"), config).unwrap();
+}
+
 /// Answers the requests of one connection, one after the other.
 fn answer(mut client: TcpStream, shelf: &Mutex<Shelf>) {
     let mut lines = BufReader::new(client.try_clone().unwrap()).lines().map_while(Result::ok);
@@ -125,6 +141,11 @@ fn answer(mut client: TcpStream, shelf: &Mutex<Shelf>) {
             let mut shelf = shelf.lock().unwrap();
             (shelf.mood, shelf.reply(&path, span.as_deref(), head))
         };
+        if mood == Mood::Reset {
+            // with no time to linger a closed connection is a reset one
+            let _ = rustix::net::sockopt::set_socket_linger(&client, Some(std::time::Duration::ZERO));
+            return;
+        }
         let Reply { status, kind, range, body } = reply;
         let mut head_lines =
             format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n", body.len());
@@ -135,13 +156,19 @@ fn answer(mut client: TcpStream, shelf: &Mutex<Shelf>) {
             head_lines.push_str(&format!("content-range: {range}\r\n"));
         }
         head_lines.push_str("\r\n");
-        let half = mood == Mood::Half && path.starts_with("/files/");
+        let file = path.starts_with("/files/");
+        let silent = mood == Mood::Silent || mood == Mood::SilentFiles && file;
+        let half = silent || mood == Mood::Half && file;
         let sent: &[u8] = match (head, half) {
             (true, _) => &[],
             (_, true) => &body[..body.len() / 2],
             _ => &body,
         };
         let fine = client.write_all(head_lines.as_bytes()).and_then(|()| client.write_all(sent));
+        if silent {
+            // until the other end has had enough
+            let _ = lines.next();
+        }
         if mood == Mood::Down || half || fine.is_err() {
             return;
         }

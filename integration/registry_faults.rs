@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::index::{self, Index, Mood, Wheel};
 use crate::patience::seconds;
 use crate::pinfold::{Home, Ran, run};
 use crate::registry::{self, Fault, Registry, own, program};
@@ -22,6 +23,8 @@ tests![
     a_registry_that_fails_while_installing_is_named_and_the_next_try_works,
     other_bytes_than_the_lock_names_are_not_installed,
     a_registry_that_falls_silent_is_waited_for_a_bounded_time,
+    an_index_of_python_packages_that_fails_is_named_and_the_next_try_works,
+    an_index_of_python_packages_that_falls_silent_is_waited_for_a_bounded_time,
 ];
 
 /// How an answer can fail that is not to be believed.
@@ -178,6 +181,15 @@ fn other_bytes_than_the_lock_names_are_not_installed() {
     place.works(&digest);
 }
 
+/// Does all of this side by side; the first that fails is the failure.
+fn at_once<const N: usize>(tasks: [impl FnOnce() + Send; N]) {
+    thread::scope(|scope| {
+        for task in tasks.map(|task| scope.spawn(task)) {
+            task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    });
+}
+
 /// Longest a silent registry is waited for, however often it is asked.
 const SILENCE: Duration = seconds(150);
 
@@ -187,25 +199,111 @@ fn a_registry_that_falls_silent_is_waited_for_a_bounded_time() {
     places[0].registry.breaks(&places[0].name, Fault::Stall);
     places[1].registry.breaks("inner", Fault::Stall);
     places[2].registry.breaks("inner/-/inner-1.0.0.tgz", Fault::Stall);
-    thread::scope(|scope| {
-        for place in &places {
-            let digest = &digest;
-            scope.spawn(move || {
-                let begun = Instant::now();
-                let ran = match place.name.contains("installing") {
-                    true => place.mount(digest),
-                    false => place.run(&["mount", &place.spec()]),
-                };
-                let ran = ran.failed(15, "registry-failed");
-                assert!(place.registry.is_stalling(), "{ran}");
-                assert!(begun.elapsed() < SILENCE, "{:?}: {ran}", begun.elapsed());
-                place.names_the_registry(&ran);
-                place.nothing_left("silence");
-            });
+    at_once(places.each_ref().map(|place| {
+        let digest = &digest;
+        move || {
+            let begun = Instant::now();
+            let ran = match place.name.contains("installing") {
+                true => place.mount(digest),
+                false => place.run(&["mount", &place.spec()]),
+            };
+            let ran = ran.failed(15, "registry-failed");
+            assert!(place.registry.is_stalling(), "{ran}");
+            assert!(begun.elapsed() < SILENCE, "{:?}: {ran}", begun.elapsed());
+            place.names_the_registry(&ran);
+            place.nothing_left("silence");
         }
-    });
+    }));
     for place in &places {
         place.registry.mended();
+        place.works(&place.shown());
+    }
+}
+
+/// A Python server on an index of its own, and a home that looks there.
+struct PythonPlace {
+    index: Index,
+    home: Home,
+    spec: String,
+    name: String,
+}
+
+impl PythonPlace {
+    fn new(name: &str) -> Self {
+        let (index, server) = (Index::new(), Wheel::least(name));
+        index.publish(&server);
+        let home = index.home();
+        Self { index, home, spec: format!("pypi:{}", server.name), name: server.name }
+    }
+
+    #[track_caller]
+    fn shown(&self) -> String {
+        let ran = self.home.run(["--json", "show", &self.spec]).ended(0);
+        ran.json()["digest"].as_str().unwrap().to_owned()
+    }
+
+    fn mount(&self, digest: &str) -> Ran {
+        self.home.run(["--json", "mount", &self.spec, "--consent", digest])
+    }
+
+    /// It failed, names the index on this port, and left nothing.
+    #[track_caller]
+    fn failed(&self, ran: Ran, port: u16, what: &str) {
+        let ran = ran.failed(15, "registry-failed");
+        let error = ran.error();
+        let told = format!("{} {}", error["message"], error["why"]);
+        assert!(told.contains(&format!("localhost:{port}")), "{what}: {ran}");
+        assert_eq!(self.home.run(["--json", "list"]).ended(0).json()["servers"], json!([]), "{what}");
+        engine::nothing_of(&self.home, what);
+    }
+
+    #[track_caller]
+    fn works(&self, digest: &str) {
+        self.mount(digest).ended(0);
+        self.home.run(["unmount", &self.name]).ended(0);
+        engine::nothing_of(&self.home, "unmounted");
+    }
+}
+
+fn an_index_of_python_packages_that_fails_is_named_and_the_next_try_works() {
+    let place = PythonPlace::new("indexfails");
+    let (digest, port) = (place.shown(), place.index.port());
+    for mood in [Mood::Down, Mood::Reset] {
+        place.index.mood(mood);
+        let what = format!("{mood:?}");
+        place.failed(place.home.run(["--json", "show", &place.spec]), port, &what);
+        place.failed(place.mount(&digest), port, &what);
+    }
+    place.index.mood(Mood::Half);
+    place.failed(place.mount(&digest), port, "Half");
+    place.index.mood(Mood::Well);
+    let closed = closed_port();
+    index::set(&place.home, closed);
+    place.failed(place.home.run(["--json", "show", &place.spec]), closed, "closed");
+    place.failed(place.mount(&digest), closed, "closed");
+    index::set(&place.home, port);
+    place.works(&digest);
+}
+
+fn an_index_of_python_packages_that_falls_silent_is_waited_for_a_bounded_time() {
+    let places = ["silentpage", "silentfile"].map(PythonPlace::new);
+    let digest = places[1].shown();
+    at_once(places.each_ref().map(|place| {
+        let digest = &digest;
+        let page = place.spec.contains("page");
+        place.index.mood(if page { Mood::Silent } else { Mood::SilentFiles });
+        move || {
+            let begun = Instant::now();
+            let ran = match page {
+                true => place.home.run(["--json", "show", &place.spec]),
+                false => place.mount(digest),
+            };
+            assert!(begun.elapsed() < SILENCE, "{:?}: {ran}", begun.elapsed());
+            place.failed(ran, place.index.port(), "silence");
+        }
+    }));
+    for place in &places {
+        place.index.mood(Mood::Well);
         place.works(&place.shown());
     }
 }

@@ -278,9 +278,15 @@ fn is_of_the_network(code: &str) -> bool {
     server_error || CODES.contains(&code)
 }
 
-/// uv's words for a transfer that failed.
-const UV_NETWORK: [&str; 4] =
-    ["Failed to fetch: ", "error sending request", "error decoding response body", "timed out"];
+/// uv's words for a transfer that failed, and those of the HTTP library in it.
+const UV_NETWORK: [&str; 6] = [
+    "Failed to fetch: ",
+    "HTTP status server error",
+    "error sending request",
+    "error decoding response body",
+    "network timeout",
+    "timed out",
+];
 
 /// What `images/node/strict.js` says before a file of the tree that could not be written.
 const UNPACKING: &str = "npm error unpacking:";
@@ -445,6 +451,8 @@ mod tests {
     fn a_registry_that_is_down_is_no_fault_of_the_package() {
         let down = gave_up("  cause: Failed to fetch: http://localhost:1/simple/x/", &[]);
         assert_eq!(Failure::from(InstallError::Unresolved(down)).code(), Code::RegistryFailed);
+        let silent = gave_up("  cause: Failed to download distribution due to network timeout.", &[]);
+        assert_eq!(Failure::from(InstallError::NotInstalled(silent)).code(), Code::RegistryFailed);
         let elsewhere = gave_up("  cause: Failed to fetch: https://git.example/x", &["git.example"]);
         assert_eq!(Failure::from(InstallError::Unresolved(elsewhere)).code(), Code::CannotResolve);
     }

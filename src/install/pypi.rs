@@ -261,6 +261,9 @@ impl Pypi {
             ("UV_PYTHON_DOWNLOADS", "never"),
             ("UV_KEYRING_PROVIDER", "disabled"),
             ("UV_NO_PROGRESS", "1"),
+            // in seconds, and how often more; npm has the same: an index that is silent for so long is down
+            ("UV_HTTP_TIMEOUT", "60"),
+            ("UV_HTTP_RETRIES", "1"),
             ("NO_COLOR", "1"),
         ]
         .map(|(name, value)| (name, value.to_owned()))
