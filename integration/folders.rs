@@ -34,6 +34,9 @@ tests![
     no_way_around_what_stays_read_only,
     git_works_in_a_folder_and_its_settings_stay,
     what_comes_to_be_is_told,
+    nothing_gets_a_set_id_bit,
+    what_comes_to_be_anywhere_is_told,
+    a_folder_that_the_server_closed_is_not_given_again,
     a_held_file_that_is_replaced_ends_the_session,
     a_folder_that_is_no_longer_the_same_is_not_given,
     a_folder_that_is_turned_under_the_engines_hands_is_noticed_inside,
@@ -399,6 +402,57 @@ fn what_comes_to_be_is_told() {
     fails(&mut session, "write", &folder.file(".vscode/tasks.json"), json!({}), &["EROFS"]);
     let (_, stderr) = session.finish();
     assert!(!stderr.contains("appeared"), "{stderr}");
+}
+
+/// No-new-privileges holds in the cage; a program with such a bit would have its power outside.
+fn nothing_gets_a_set_id_bit() {
+    let folder = Folder::new();
+    folder.write("program", "#!/bin/sh");
+    let server = probe("probe-set-id", &["--mount", &folder.option(":rw")]);
+    let mut session = server.session();
+    for what in ["set-id", "set-group-id"] {
+        fails(&mut session, what, &folder.file("program"), json!({}), &["EPERM"]);
+    }
+    fails(&mut session, "write set-id", &folder.file("born"), json!({}), &["EPERM"]);
+    does(&mut session, "chmod", &folder.file("program"));
+    does(&mut session, "write", &folder.file("plain"));
+    session.finish();
+    for name in ["program", "plain"] {
+        let mode = fs::metadata(folder.path().join(name)).unwrap().mode();
+        assert_eq!(mode & 0o6000, 0, "{name}: {mode:o}");
+    }
+    assert!(!folder.path().join("born").exists());
+}
+
+/// Told wherever it is, as the next start will look; and a second name of a held file is a way to it.
+fn what_comes_to_be_anywhere_is_told() {
+    let folder = Folder::new();
+    folder.write("tools/x", "x");
+    let server = probe("probe-makes-deep", &["--mount", &folder.option(":rw")]);
+    let mut session = server.session();
+    does(&mut session, "write", &folder.file("tools/.envrc"));
+    does(&mut session, "write", &folder.file("x.code-workspace"));
+    does(&mut session, "write", &folder.file(".mcp.json"));
+    let other = json!({"to": folder.file("innocent")});
+    assert_eq!(disk(&mut session, "link", &folder.file(".mcp.json"), other), "done");
+    let (_, stderr) = session.finish();
+    for name in ["tools/.envrc", "x.code-workspace", ".mcp.json"] {
+        assert!(stderr.contains(&format!("{} appeared while it ran", folder.file(name))), "{stderr}");
+    }
+}
+
+/// Whoever closes a folder can open it again, so what is in it is not given up for somebody else's.
+fn a_folder_that_the_server_closed_is_not_given_again() {
+    let folder = Folder::new();
+    folder.write("sub/.envrc", "before");
+    let server = probe("probe-closes", &["--mount", &folder.option(":rw")]);
+    let mut session = server.session();
+    does(&mut session, "close", &folder.file("sub"));
+    session.finish();
+    // whether it cannot be looked into, or is another thing outside than inside
+    server.home().run(["--json", "tools", &server.name]).failed(13, "mount-changed");
+    fs::set_permissions(folder.path().join("sub"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(folder.read("sub/.envrc"), "before");
 }
 
 /// The kernel takes a mount away when the host puts another file in the place of the one it is on.

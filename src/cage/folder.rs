@@ -160,8 +160,8 @@ pub struct Folders {
     all: Vec<Folder>,
     user: User,
     binds: Vec<Bind>,
-    /// Places of the table of held names that were there.
-    there: BTreeSet<PathBuf>,
+    /// Every folder's path, where a look through one does not follow.
+    paths: BTreeSet<PathBuf>,
 }
 
 /// What a person is told about one folder when the plan is drawn.
@@ -184,6 +184,8 @@ pub struct Changes {
     pub appeared: Vec<Shown>,
     /// Held places that are another file now.
     pub replaced: Vec<Shown>,
+    /// Folders that can no longer be looked through, each with the reason: no start will give them.
+    pub closed: Vec<Shown>,
 }
 
 impl Folders {
@@ -246,9 +248,19 @@ impl Folders {
     pub fn changes(&self) -> Changes {
         let shown = |path: &Path| Shown::new(&path.to_string_lossy());
         let mut changes = Changes::default();
-        for folder in &self.all {
-            for path in folder.found.there().difference(&self.there) {
-                changes.appeared.push(shown(path));
+        for folder in self.all.iter().filter(|folder| folder.mount.access() == Access::Write) {
+            // as the next start will look
+            match held::look(folder.mount.path().as_path(), &self.paths) {
+                Ok(now) => {
+                    let before: BTreeSet<&PathBuf> = folder.found.there().collect();
+                    changes
+                        .appeared
+                        .extend(now.there().filter(|path| !before.contains(path)).map(|path| shown(path)));
+                }
+                Err(why) => {
+                    let why: Shown = why.into();
+                    changes.closed.push(Shown::new(&format!("{}: {why}", folder.mount.path().as_str())));
+                }
             }
         }
         let held = self.all.iter().flat_map(|folder| &folder.found.held);
@@ -262,9 +274,9 @@ impl Folders {
     }
 
     fn of(all: Vec<Folder>, user: User) -> Result<Self, FolderRefused> {
-        let there = all.iter().flat_map(|folder| folder.found.there()).collect();
+        let paths = all.iter().map(|folder| folder.mount.path().as_path().to_owned()).collect();
         let binds = binds(&all)?;
-        Ok(Self { all, user, binds, there })
+        Ok(Self { all, user, binds, paths })
     }
 }
 
@@ -420,7 +432,12 @@ impl From<held::TooMuch> for Shown {
         Shown::new(&match why {
             held::TooMuch::Entries => "it holds more than 100,000 files in its upper levels".to_owned(),
             held::TooMuch::Places => "it holds more than 512 places that must stay read-only".to_owned(),
-            held::TooMuch::Unreadable(path, error) => format!("{} cannot be read: {error}", path.display()),
+            held::TooMuch::Unreadable(path, error) => {
+                format!("{} cannot be read, and the server could change that: {error}", path.display())
+            }
+            held::TooMuch::Unnameable(path) => {
+                format!("the name of {} is no UTF-8, and what is in it cannot be held", path.display())
+            }
         })
     }
 }

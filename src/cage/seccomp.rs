@@ -25,6 +25,25 @@ pub struct Family {
     pub calls: &'static [&'static str],
 }
 
+/// Calls that give a file its mode, each with the position of that argument: allowed without the set-user-ID and
+/// set-group-ID bits. No-new-privileges takes their power inside the cage; in a folder of this machine's, a program with
+/// one would be there for everybody outside.
+///
+/// A file that is only opened has no mode, and C libraries then pass 0.
+pub const WITH_A_MODE: &[(&str, u32)] = &[
+    ("chmod", 1),
+    ("creat", 1),
+    ("fchmod", 1),
+    ("fchmodat", 2),
+    ("fchmodat2", 2),
+    ("mknod", 1),
+    ("mknodat", 2),
+    ("open", 2),
+    ("openat", 3),
+];
+/// `S_ISUID` and `S_ISGID`. Source: inode(7).
+const SET_ID: u64 = 0o6000;
+
 /// Calls that are not there, to programs that ask: ENOSYS makes them take their older way, EPERM would end them.
 pub const ABSENT: &[(&str, &str)] = &[
     ("cachestat", "how much of a file others use is nobody's business; asked by few, who do without"),
@@ -37,6 +56,10 @@ pub const ABSENT: &[(&str, &str)] = &[
         "which memory bank is used is the host's to say; numpy and database engines ask, and do without",
     ),
     ("mbind", "as get_mempolicy"),
+    (
+        "openat2",
+        "a new file's mode is behind a pointer that a filter cannot read; libraries fall back to openat",
+    ),
     ("process_madvise", "advice about another process's memory"),
     ("set_mempolicy", "as get_mempolicy"),
 ];
@@ -48,14 +71,14 @@ pub const ALLOWED: &[Family] = &[
         name: "files",
         why: "reading, writing and watching files under the mounts and modes the cage has",
         calls: &[
-            "access", "chdir", "chmod", "chown", "close", "close_range", "copy_file_range", "creat", "dup",
-            "dup2", "dup3", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchdir", "fchmod",
-            "fchmodat", "fchmodat2", "fchown", "fchownat", "fcntl", "fdatasync", "fgetxattr", "flistxattr",
+            "access", "chdir", "chown", "close", "close_range", "copy_file_range", "dup",
+            "dup2", "dup3", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchdir",
+            "fchown", "fchownat", "fcntl", "fdatasync", "fgetxattr", "flistxattr",
             "flock", "fremovexattr", "fsetxattr", "fstat", "fstatfs", "fsync", "ftruncate", "futimesat",
             "getcwd", "getdents", "getdents64", "getxattr", "inotify_add_watch", "inotify_init",
             "inotify_init1", "inotify_rm_watch", "ioctl", "lchown", "lgetxattr", "link", "linkat",
             "listxattr", "llistxattr", "lremovexattr", "lseek", "lsetxattr", "lstat", "memfd_create",
-            "mkdir", "mkdirat", "mknod", "mknodat", "newfstatat", "open", "openat", "openat2", "pread64",
+            "mkdir", "mkdirat", "newfstatat", "pread64",
             "preadv", "preadv2", "pwrite64", "pwritev", "pwritev2", "read", "readahead", "readlink",
             "readlinkat", "readv", "removexattr", "rename", "renameat", "renameat2", "rmdir", "sendfile",
             "setxattr", "splice", "stat", "statfs", "statx", "symlink", "symlinkat", "sync",
@@ -247,6 +270,9 @@ pub fn oci(files: SocketFiles) -> Value {
     let mut calls: Vec<Value> =
         ALLOWED.iter().map(|family| allow(family.calls.to_vec(), json!([]))).collect();
     calls.push(allow(vec!["clone"], json!([masked(0, NEW_NAMESPACES, 0)])));
+    for (name, mode) in WITH_A_MODE {
+        calls.push(allow(vec![name], json!([masked(*mode, SET_ID, 0)])));
+    }
     for own in ON_ONESELF {
         let args: Vec<Value> = own.on.iter().map(|(index, value)| equal(*index, *value)).collect();
         calls.push(allow(vec![own.name], json!(args)));
@@ -298,6 +324,9 @@ mod tests {
         }
         for own in ON_ONESELF {
             assert!(!seen.contains(own.name), "{} is allowed on anybody", own.name);
+        }
+        for (call, _) in WITH_A_MODE {
+            assert!(!seen.contains(call), "{call} is allowed with any mode");
         }
     }
 

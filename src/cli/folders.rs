@@ -88,6 +88,11 @@ pub fn report_changes(out: &Out, pin: &Pin, folders: &Folders) {
     for path in changes.replaced.iter().take(TOLD) {
         out.warn(format!("{name}: {path} was replaced while it ran; see that it says what you want"));
     }
+    for folder in changes.closed.iter().take(TOLD) {
+        out.warn(format!(
+            "{name}: what it did there can no longer be judged, and it is not started with it again: {folder}"
+        ));
+    }
     let more = changes.appeared.len().saturating_sub(TOLD) + changes.replaced.len().saturating_sub(TOLD);
     if more > 0 {
         out.warn(format!("{name}: and {more} more like these"));

@@ -36,7 +36,7 @@ pub fn run(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
         out.document(&json!({"servers": servers, "unusable": unusable}));
     } else {
         if pins.is_empty() && unusable.is_empty() {
-            out.note("nothing is mounted; `pinfold mount npm:NAME` mounts a server");
+            out.note("nothing is mounted; `pinfold mount npm:NAME` or `pypi:NAME` mounts a server");
         }
         let width = pins.iter().map(|pin| pin.name().as_str().len()).max().unwrap_or(0);
         for pin in &pins {

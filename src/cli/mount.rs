@@ -35,7 +35,7 @@ const OTHER_MOUNT: Duration = Duration::from_secs(20 * 60);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// `npm:NAME[@VERSION]`, `path:FILE.tgz` or `path:DIR`
+    /// `npm:NAME[@VERSION]`, `pypi:NAME[==VERSION]`, `path:FILE.tgz|FILE.whl|DIR`, or a launch line in quotes
     spec: String,
     /// Consent to the plan with this digest, as `pinfold show` printed it, instead of being asked
     #[arg(long, value_name = "DIGEST")]

@@ -14,7 +14,8 @@ use crate::plan::{Facts, LocalName};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// `npm:NAME[@VERSION]`, `path:FILE.tgz`, `path:DIR`, or the name of a mounted server
+    /// `npm:NAME[@VERSION]`, `pypi:NAME[==VERSION]`, `path:FILE.tgz|FILE.whl|DIR`, a launch line in quotes, or the name of a
+    /// mounted server
     #[arg(value_name = "SPEC|NAME")]
     spec: String,
     #[command(flatten)]

@@ -119,6 +119,10 @@ function disk({ what, path: file, to, text }) {
     link: () => files.link(file, to),
     symlink: () => files.symlink(to, file),
     chmod: () => files.chmod(file, 0o777),
+    "set-id": () => files.chmod(file, 0o4755),
+    "set-group-id": () => files.open(file, "r+").then((open) => open.chmod(0o2755).finally(() => open.close())),
+    "write set-id": () => files.writeFile(file, text, { mode: 0o4755 }),
+    close: () => files.chmod(file, 0),
     truncate: () => files.truncate(file, 0),
   };
   return outcome(things[what]().then((value) => value ?? "done"));

@@ -15,6 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Names held for one reason.
@@ -104,6 +105,8 @@ pub const DEPTH: usize = 5;
 const MOST_ENTRIES: usize = 100_000;
 /// Places that are held in one folder, and folders on the way to them.
 const MOST_PLACES: usize = 512;
+/// Folders inside each other that are looked through for the repositories of submodules.
+const DEEPEST_REPOSITORY: usize = 24;
 /// Folders that are not looked into: what packages bring along is opened by nobody, and there is much of it.
 const NOT_INTO: &[&str] = &["node_modules", "__pycache__"];
 
@@ -112,12 +115,11 @@ const NOT_INTO: &[&str] = &["node_modules", "__pycache__"];
 pub(super) struct Found {
     /// Files and folders to be held, absolute.
     pub held: BTreeSet<PathBuf>,
-    /// Names to be held that are symbolic links: nothing can be mounted on a link.
+    /// Names to be held that are symbolic links, on which nothing can be mounted, or that have another name as a file,
+    /// by which they can be written to.
     pub links: BTreeSet<PathBuf>,
-    /// Folders in which a name of the table may come to be: each project's, as it seems.
-    pub projects: BTreeSet<PathBuf>,
-    /// Folders where git keeps a repository.
-    pub repositories: BTreeSet<PathBuf>,
+    /// Whose the folder is, and so who may open again what is closed in it.
+    owner: u32,
 }
 
 /// Why a folder could not be looked through.
@@ -127,8 +129,10 @@ pub(super) enum TooMuch {
     Entries,
     /// More places to hold than a cage has mounts.
     Places,
-    /// It could not be read.
+    /// It could not be read, and the server could make it readable to itself.
     Unreadable(PathBuf, io::Error),
+    /// A folder in it has a name that is no UTF-8, and what is below cannot be held.
+    Unnameable(PathBuf),
 }
 
 /// Whether a name fits a name of the table.
@@ -152,33 +156,36 @@ pub(super) fn is_held(folder: &Path) -> Option<&'static str> {
 
 /// Looks a folder through for what is to be held. Other mounts that lie in it are left to themselves.
 pub(super) fn look(root: &Path, other_mounts: &BTreeSet<PathBuf>) -> Result<Found, TooMuch> {
-    let mut found = Found::default();
-    found.projects.insert(root.to_owned());
+    let owner =
+        fs::symlink_metadata(root).map_err(|error| TooMuch::Unreadable(root.to_owned(), error))?.uid();
+    let mut found = Found { owner, ..Found::default() };
     let mut entries_seen = 0;
     let mut waiting = vec![(root.to_owned(), 1)];
     while let Some((folder, depth)) = waiting.pop() {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
-            // the server runs as the folder's owner: what this user may not read is nobody's to run either
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && folder != root => continue,
-            // it went while it was looked at
-            Err(error) if error.kind() == io::ErrorKind::NotFound && folder != root => continue,
-            Err(error) => return Err(TooMuch::Unreadable(folder, error)),
+            Err(error) if folder == root => return Err(TooMuch::Unreadable(folder, error)),
+            Err(error) => {
+                found.is_nothing_to_hold(&folder, error)?;
+                continue;
+            }
         };
         let mut kinds = BTreeMap::new();
         for entry in entries {
-            let Ok(entry) = entry else { continue };
+            let entry = entry.map_err(|error| TooMuch::Unreadable(folder.clone(), error))?;
             entries_seen += 1;
             if entries_seen > MOST_ENTRIES {
                 return Err(TooMuch::Entries);
             }
-            let (Ok(kind), Some(name)) = (entry.file_type(), entry.file_name().to_str().map(str::to_owned))
-            else {
-                continue;
-            };
-            kinds.insert(name, kind);
+            let kind = entry.file_type().map_err(|error| TooMuch::Unreadable(entry.path(), error))?;
+            match entry.file_name().into_string() {
+                Ok(name) => drop(kinds.insert(name, kind)),
+                // no engine can be told of a place in it
+                Err(_) if kind.is_dir() => return Err(TooMuch::Unnameable(entry.path())),
+                Err(_) => {}
+            }
         }
-        found.take(&folder, &kinds);
+        found.take(&folder, &kinds)?;
         if found.held.len() + found.links.len() > MOST_PLACES {
             return Err(TooMuch::Places);
         }
@@ -197,99 +204,114 @@ pub(super) fn look(root: &Path, other_mounts: &BTreeSet<PathBuf>) -> Result<Foun
 }
 
 impl Found {
+    /// Everything of the table that is there, whether it can be held or not.
+    pub(super) fn there(&self) -> impl Iterator<Item = &PathBuf> {
+        self.held.iter().chain(&self.links)
+    }
+
+    /// Refuses a place that cannot be looked into and that the server, who runs as the folder's owner, could open to
+    /// itself. What went meanwhile, and what belongs to somebody else, is nothing to hold.
+    fn is_nothing_to_hold(&self, place: &Path, error: io::Error) -> Result<(), TooMuch> {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(()),
+            io::ErrorKind::PermissionDenied => {
+                // of the nearest place above it that can be looked at
+                let whose = place.ancestors().find_map(|above| fs::symlink_metadata(above).ok());
+                match whose {
+                    Some(other) if other.uid() != self.owner => Ok(()),
+                    _ => Err(TooMuch::Unreadable(place.to_owned(), error)),
+                }
+            }
+            _ => Err(TooMuch::Unreadable(place.to_owned(), error)),
+        }
+    }
+
     /// Takes what is to be held among the entries of one folder.
-    fn take(&mut self, folder: &Path, kinds: &BTreeMap<String, fs::FileType>) {
+    fn take(&mut self, folder: &Path, kinds: &BTreeMap<String, fs::FileType>) -> Result<(), TooMuch> {
         for pattern in HELD.iter().flat_map(|row| row.names) {
             match pattern.split_once('/') {
-                Some((first, _)) if kinds.contains_key(first) => self.hold(folder, pattern),
+                Some((first, _)) if kinds.contains_key(first) => self.hold(folder, pattern)?,
                 Some(_) => {}
                 None if pattern.starts_with('*') => {
-                    kinds.keys().filter(|name| fits(pattern, name)).for_each(|name| self.hold(folder, name));
+                    for name in kinds.keys().filter(|name| fits(pattern, name)) {
+                        self.hold(folder, name)?;
+                    }
                 }
-                None if kinds.contains_key(*pattern) => self.hold(folder, pattern),
+                None if kinds.contains_key(*pattern) => self.hold(folder, pattern)?,
                 None => {}
             }
         }
         match kinds.get(".git") {
-            Some(kind) if kind.is_dir() => {
-                self.projects.insert(folder.to_owned());
-                self.repository(&folder.join(".git"), 0);
-            }
+            Some(kind) if kind.is_dir() => self.repository(&folder.join(".git"), 0)?,
             // of a submodule or a further working tree: a file that says where the repository is
-            Some(_) => {
-                self.projects.insert(folder.to_owned());
-                self.hold(folder, ".git");
-            }
-            // a repository without a working tree, which git takes for one all the same
-            None if ["HEAD", "objects", "refs"].iter().all(|name| kinds.contains_key(*name)) => {
-                self.repository(folder, 0);
-            }
+            Some(_) => self.hold(folder, ".git")?,
             None => {}
         }
+        // a repository without a working tree, which git takes for one all the same, whatever else lies in it
+        if ["HEAD", "objects", "refs"].iter().all(|name| kinds.contains_key(*name)) {
+            self.repository(folder, 0)?;
+        }
+        Ok(())
     }
 
     /// Holds a place, if it is there. A link anywhere on the way cannot be held.
-    fn hold(&mut self, folder: &Path, place: &str) {
+    fn hold(&mut self, folder: &Path, place: &str) -> Result<(), TooMuch> {
         let mut path = folder.to_owned();
         for part in place.split('/') {
             path.push(part);
             match fs::symlink_metadata(&path) {
                 Ok(found) if found.is_symlink() => {
                     self.links.insert(path);
-                    return;
+                    return Ok(());
+                }
+                Ok(found) if found.is_file() && found.nlink() > 1 => {
+                    self.links.insert(path.clone());
                 }
                 Ok(_) => {}
-                Err(_) => return,
+                Err(error) => return self.is_nothing_to_hold(&path, error),
             }
         }
         self.held.insert(path);
+        Ok(())
     }
 
     /// Holds what is to be held where git keeps a repository, those of its submodules and working trees included.
-    fn repository(&mut self, folder: &Path, depth: usize) {
-        self.repositories.insert(folder.to_owned());
-        HELD_IN_GIT.iter().for_each(|name| self.hold(folder, name));
-        // submodules can have submodules; more than a few of these in each other are nobody's
-        if depth == 4 {
-            return;
+    fn repository(&mut self, folder: &Path, depth: usize) -> Result<(), TooMuch> {
+        for name in HELD_IN_GIT {
+            self.hold(folder, name)?;
         }
         for inner in ["modules", "worktrees"] {
-            let Ok(entries) = fs::read_dir(folder.join(inner)) else { continue };
-            for entry in entries.flatten().take(MOST_PLACES) {
-                // a submodule's name may have several parts
-                let path = entry.path();
-                if path.join("HEAD").exists() {
-                    self.repository(&path, depth + 1);
-                } else {
-                    let below = fs::read_dir(&path).into_iter().flatten().flatten().take(MOST_PLACES);
-                    for deeper in below.filter(|deeper| deeper.path().join("HEAD").exists()) {
-                        self.repository(&deeper.path(), depth + 1);
-                    }
-                }
-            }
+            self.repositories(&folder.join(inner), depth + 1)?;
         }
+        Ok(())
     }
 
-    /// Places of the table that are there now in what this found, whatever they are.
-    pub(super) fn there(&self) -> BTreeSet<PathBuf> {
-        let mut there = BTreeSet::new();
-        for project in &self.projects {
-            for pattern in HELD.iter().flat_map(|row| row.names) {
-                let path = project.join(pattern);
-                if !pattern.starts_with('*') && fs::symlink_metadata(&path).is_ok() {
-                    there.insert(path);
+    /// Every repository below a folder where git keeps those of submodules: a submodule's name may have several parts,
+    /// and submodules may have submodules.
+    fn repositories(&mut self, folder: &Path, depth: usize) -> Result<(), TooMuch> {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => return self.is_nothing_to_hold(folder, error),
+        };
+        for (count, entry) in entries.enumerate() {
+            // refused rather than skipped: what is not looked at is not held
+            if depth > DEEPEST_REPOSITORY || count >= MOST_PLACES || self.held.len() > MOST_PLACES {
+                return Err(TooMuch::Places);
+            }
+            let entry = entry.map_err(|error| TooMuch::Unreadable(folder.to_owned(), error))?;
+            let path = entry.path();
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            match fs::symlink_metadata(path.join("HEAD")) {
+                Ok(_) => self.repository(&path, depth + 1)?,
+                Err(error) => {
+                    self.is_nothing_to_hold(&path.join("HEAD"), error)?;
+                    self.repositories(&path, depth + 1)?;
                 }
             }
         }
-        for repository in &self.repositories {
-            for name in HELD_IN_GIT {
-                let path = repository.join(name);
-                if fs::symlink_metadata(&path).is_ok() {
-                    there.insert(path);
-                }
-            }
-        }
-        there
+        Ok(())
     }
 }
 
@@ -435,14 +457,67 @@ mod tests {
     }
 
     #[test]
+    fn holds_repositories_of_submodules_however_their_names_are_made() {
+        let tree = Tree::of(&[
+            ".git/HEAD",
+            ".git/modules/third_party/libs/foo/HEAD",
+            ".git/modules/third_party/libs/foo/config",
+            ".git/modules/third_party/libs/foo/modules/x/y/HEAD",
+            ".git/modules/third_party/libs/foo/modules/x/y/config",
+            "bare/.git/",
+            "bare/HEAD",
+            "bare/objects/",
+            "bare/refs/",
+            "bare/config",
+        ]);
+        let held = [
+            ".git/modules/third_party/libs/foo/config",
+            ".git/modules/third_party/libs/foo/modules/x/y/config",
+            "bare/config",
+        ];
+        assert_eq!(tree.names(&tree.look().held), held);
+    }
+
+    #[test]
+    fn what_has_a_second_name_is_held_and_said_to_be_loose() {
+        let tree = Tree::of(&[".git/HEAD", ".git/config"]);
+        fs::hard_link(tree.0.path().join(".git/config"), tree.0.path().join("other")).unwrap();
+        let found = tree.look();
+        assert_eq!(tree.names(&found.held), [".git/config"]);
+        assert_eq!(tree.names(&found.links), [".git/config"]);
+    }
+
+    #[test]
+    fn refuses_a_folder_whose_name_no_engine_can_be_told() {
+        use std::os::unix::ffi::OsStrExt;
+        let tree = Tree::of(&["a/x"]);
+        fs::create_dir(tree.0.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9"))).unwrap();
+        assert!(matches!(look(tree.0.path(), &BTreeSet::new()), Err(TooMuch::Unnameable(_))));
+    }
+
+    #[test]
+    fn a_place_that_its_owner_closed_is_refused_and_another_users_is_not() {
+        let tree = Tree::of(&["sub/.envrc"]);
+        let found = tree.look();
+        let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+        assert!(found.is_nothing_to_hold(&tree.0.path().join("sub"), denied()).is_err());
+        let others = Found { owner: found.owner + 1, ..Found::default() };
+        assert!(others.is_nothing_to_hold(&tree.0.path().join("sub"), denied()).is_ok());
+        assert!(
+            found.is_nothing_to_hold(&tree.0.path().join("gone"), io::ErrorKind::NotFound.into()).is_ok()
+        );
+    }
+
+    #[test]
     fn notices_what_comes_to_be() {
         let tree = Tree::of(&[".git/HEAD", ".git/config"]);
-        let found = tree.look();
-        let before = found.there();
+        let before: BTreeSet<PathBuf> = tree.look().there().cloned().collect();
         fs::write(tree.0.path().join(".git/commondir"), "../evil").unwrap();
-        fs::create_dir(tree.0.path().join(".vscode")).unwrap();
-        let new: BTreeSet<PathBuf> = found.there().difference(&before).cloned().collect();
-        assert_eq!(tree.names(&new), [".git/commondir", ".vscode"]);
+        fs::create_dir_all(tree.0.path().join("sub/.vscode")).unwrap();
+        fs::write(tree.0.path().join("x.code-workspace"), "{}").unwrap();
+        let after: BTreeSet<PathBuf> = tree.look().there().cloned().collect();
+        let new: BTreeSet<PathBuf> = after.difference(&before).cloned().collect();
+        assert_eq!(tree.names(&new), [".git/commondir", "sub/.vscode", "x.code-workspace"]);
     }
 
     #[test]
