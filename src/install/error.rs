@@ -186,7 +186,8 @@ impl GaveUp {
             // both name the file, or say that it was one of the tree's
             return if says(&[SERVER_DIR, UNPACKING]) { Kind::EngineFull } else { Kind::NoRoom };
         }
-        if npm == Some("EINTEGRITY") {
+        // npm unpacks while it hashes: of bytes that are not the locked ones either word can come first
+        if npm.is_some_and(|code| ["EINTEGRITY", "Z_DATA_ERROR", "TAR_BAD_ARCHIVE"].contains(&code)) {
             return Kind::OtherBytes;
         }
         let network = npm.is_some_and(is_of_the_network) || says(&UV_NETWORK);
@@ -441,7 +442,9 @@ mod tests {
         for of_the_network in ["ECONNRESET", "EIDLETIMEOUT", "E503", "E429", "FETCH_ERROR"] {
             assert_eq!(code(of_the_network), (Code::RegistryFailed, true), "{of_the_network}");
         }
-        assert_eq!(code("EINTEGRITY"), (Code::HashMismatch, true));
+        for other_bytes in ["EINTEGRITY", "Z_DATA_ERROR", "TAR_BAD_ARCHIVE"] {
+            assert_eq!(code(other_bytes), (Code::HashMismatch, true), "{other_bytes}");
+        }
         for of_the_package in ["ETARGET", "E404", "ERESOLVE", "EBADPLATFORM", "E5", "E5xx"] {
             assert_eq!(code(of_the_package), (Code::InstallFailed, false), "{of_the_package}");
         }
