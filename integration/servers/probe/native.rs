@@ -297,6 +297,21 @@ fn doors() -> Json {
     note("setuid 0".into(), attempt(|| unsafe { syscall(setuid, 0) } >= 0));
     note("setgid 0".into(), attempt(|| unsafe { syscall(setgid, 0) } >= 0));
     note("setgroups 0".into(), attempt(|| unsafe { syscall(setgroups, 1, &0_u32) } >= 0));
+    // a file of its own, so that it is the filter that says no
+    let _ = fs::write("/tmp/door", "x");
+    let (own, born, here) = (c"/tmp/door".as_ptr(), c"/tmp/born".as_ptr(), -100);
+    let (chmodat, openat, makeat) = if X86 { (268, 257, 259) } else { (53, 56, 33) };
+    note("fchmodat 04755".into(), attempt(|| unsafe { syscall(chmodat, here, own, 0o4755) } >= 0));
+    note("fchmodat2 02755".into(), attempt(|| unsafe { syscall(452, here, own, 0o2755, 0) } >= 0));
+    // O_CREAT and O_WRONLY, in octal; S_IFREG
+    note("openat 04755".into(), attempt(|| unsafe { syscall(openat, here, born, 0o101, 0o4755) } >= 0));
+    note("mknodat 06755".into(), attempt(|| unsafe { syscall(makeat, here, born, 0o106755, 0) } >= 0));
+    if X86 {
+        note("chmod 04755".into(), attempt(|| unsafe { syscall(90, own, 0o4755) } >= 0));
+        note("open 04755".into(), attempt(|| unsafe { syscall(2, born, 0o101, 0o4755) } >= 0));
+        note("creat 02755".into(), attempt(|| unsafe { syscall(85, born, 0o2755) } >= 0));
+    }
+    let _ = fs::remove_file("/tmp/door");
     let (mknodat, capset, personality) = if X86 { (259, 126, 135) } else { (33, 91, 92) };
     // S_IFCHR 1:1 is /dev/mem, S_IFBLK 8:0 the first disk; mknod(2)
     for (what, mode, device) in [("/dev/mem", 0o020666, 0x101), ("a disk", 0o060666, 0x800)] {
@@ -518,7 +533,7 @@ fn can_create(directory: &Path) -> bool {
 fn run_own() -> Json {
     let copy = |to: &Path| -> std::io::Result<()> {
         fs::copy("/proc/self/exe", to)?;
-        fs::set_permissions(to, fs::Permissions::from_mode(0o6755))
+        fs::set_permissions(to, fs::Permissions::from_mode(0o755))
     };
     let mut seen: Vec<(String, Json)> = Vec::new();
     for directory in ["/tmp", "/home/cage", "/dev/shm", "/run", "/var/tmp"] {
