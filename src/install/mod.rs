@@ -18,8 +18,11 @@ use tool::Tool;
 
 use crate::cage::egress::Egress;
 use crate::cage::engine::EngineError;
+use crate::cage::image::Image;
 use crate::cage::link::LinkError;
+use crate::cage::stamp::Stamp;
 use crate::cage::{Cage, CageError};
+use crate::pin::Pin;
 use crate::text::Shown;
 
 /// Where slow work says how far it is.
@@ -39,6 +42,29 @@ async fn leave<T>(cage: Cage, done: Result<T, InstallError>) -> Result<T, Instal
 /// Discards a cage in which this went wrong. What failed first is what is told.
 async fn discard(cage: Cage, error: InstallError) -> InstallError {
     cause(error, cage.discard().await)
+}
+
+/// Seals a cage in which a pinned tree was laid down, or discards it.
+async fn seal(
+    cage: Cage,
+    installed: Result<(), InstallError>,
+    pin: &Pin,
+    stamp: &Stamp,
+    progress: &dyn Progress,
+) -> Result<Image, InstallError> {
+    if let Err(error) = installed {
+        return Err(discard(cage, error).await);
+    }
+    progress.step("sealing the image");
+    Ok(Image::sealed(cage.seal(Image::labels(pin, stamp)).await?, pin))
+}
+
+/// What is installed, for a step's words.
+fn packages(pin: &Pin) -> String {
+    match pin.lock().entries().len() {
+        1 => "the package".to_owned(),
+        many => format!("{many} packages"),
+    }
 }
 
 /// Why something went wrong: a link ends with the engine, and then it is the engine that a person has to see to.

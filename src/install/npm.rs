@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::runtime::Runtime;
 use super::tool::Tool;
-use super::{GaveUp, InstallError, Manager, Progress, Ways, discard, leave, ways};
+use super::{GaveUp, InstallError, Manager, Progress, Ways, discard, leave, packages, seal, ways};
 use crate::cage::Cage;
 use crate::cage::egress::Egress;
 use crate::cage::engine::{Engine, Labels};
@@ -148,11 +148,7 @@ impl Npm {
         progress: &dyn Progress,
     ) -> Result<Image, InstallError> {
         let egress = Arc::new(Egress::registries(self.resolver.clone(), &self.registries)?);
-        let count = match pin.lock().entries().len() {
-            1 => "the package".to_owned(),
-            many => format!("{many} packages"),
-        };
-        progress.step(&format!("installing {count}, scripts off"));
+        progress.step(&format!("installing {}, scripts off", packages(pin)));
         let cage = self.open(Profile::install(), Arc::clone(&egress)).await?;
         let installed = async {
             cage.put(&format!("{SERVER_DIR}/package.json"), 0o644, tree.manifest()).await?;
@@ -176,11 +172,7 @@ impl Npm {
             })))
         }
         .await;
-        if let Err(error) = installed {
-            return Err(discard(cage, error).await);
-        }
-        progress.step("sealing the image");
-        Ok(Image::sealed(cage.seal(Image::labels(pin, &self.stamp)).await?, pin))
+        seal(cage, installed, pin, &self.stamp, progress).await
     }
 
     async fn open(&self, profile: Profile, egress: Arc<Egress>) -> Result<Cage, InstallError> {

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use super::runtime::Runtime;
 use super::tool::Tool;
-use super::{GaveUp, InstallError, Manager, Progress, Ways, discard, leave, ways};
+use super::{GaveUp, InstallError, Manager, Progress, Ways, discard, leave, packages, seal, ways};
 use crate::cage::Cage;
 use crate::cage::egress::{Egress, RegistryWithoutName};
 use crate::cage::engine::{Engine, Labels};
@@ -183,11 +183,7 @@ impl Pypi {
     ) -> Result<Image, InstallError> {
         self.is_the_pins(pin)?;
         let egress = Arc::new(self.egress()?);
-        let count = match pin.lock().entries().len() {
-            1 => "the package".to_owned(),
-            many => format!("{many} packages"),
-        };
-        progress.step(&format!("installing {count}, wheels only"));
+        progress.step(&format!("installing {}, wheels only", packages(pin)));
         let cage = self.open(Profile::install(), Arc::clone(&egress)).await?;
         let package = Shown::new(&pin.plan().release().id());
         let installed = async {
@@ -210,11 +206,7 @@ impl Pypi {
             compare(pin, tree, &cage.get(INSTALLED, ANSWER_LIMIT).await?)
         }
         .await;
-        if let Err(error) = installed {
-            return Err(discard(cage, error).await);
-        }
-        progress.step("sealing the image");
-        Ok(Image::sealed(cage.seal(Image::labels(pin, &self.stamp)).await?, pin))
+        seal(cage, installed, pin, &self.stamp, progress).await
     }
 
     /// The lock is of one Python, and what the plan says of the runtime has to be true.

@@ -42,17 +42,22 @@ pub struct Surroundings {
 impl Surroundings {
     /// Those of this process; `config` is `[npm] registry` of `config.toml`.
     pub fn of_process(config: Option<String>) -> Self {
-        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
         Self {
             config,
-            variables: std::env::vars_os().filter_map(text).collect(),
+            variables: variables_of_process(),
             home: directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
             prefix: prefix_of_node(),
             system: vec![PathBuf::from("/etc/npmrc")],
         }
     }
+}
+
+/// The variables of this process that are text.
+pub(super) fn variables_of_process() -> BTreeMap<String, String> {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).collect()
 }
 
 /// npm's default prefix: two levels above the real `node`.

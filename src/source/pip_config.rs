@@ -18,7 +18,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::SourceError;
-use super::npm_config::read_bounded;
+use super::npm_config::{read_bounded, variables_of_process};
 use super::registry::{Found, Registry};
 use crate::text::Shown;
 
@@ -38,12 +38,9 @@ pub struct PipSurroundings {
 impl PipSurroundings {
     /// Those of this process; `config` is `[pypi] index` of `config.toml`.
     pub fn of_process(config: Option<String>) -> Self {
-        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
         Self {
             config,
-            variables: std::env::vars_os().filter_map(text).collect(),
+            variables: variables_of_process(),
             home: directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
             system: Some(PathBuf::from("/etc")),
         }

@@ -24,8 +24,13 @@ struct Watched {
 fn watched(rules: &[&str], answers: &[&[&str]]) -> Watched {
     let names = Scripted::new(answers);
     let looked_up = names.asked();
+    let egress = Egress::rules(Resolver::over(names), rules.iter().map(|text| rule(text)).collect());
+    watch(egress, looked_up)
+}
+
+/// Connections are noted, and made to nobody.
+fn watch(mut egress: Egress, looked_up: Arc<AtomicUsize>) -> Watched {
     let connected = Arc::new(Mutex::new(Vec::new()));
-    let mut egress = Egress::rules(Resolver::over(names), rules.iter().map(|text| rule(text)).collect());
     let noted = connected.clone();
     egress.connector = Box::new(move |to| {
         noted.lock().unwrap().push(to);
@@ -393,15 +398,7 @@ async fn of_an_index(at: &str, file: &str, answers: &[&[&str]]) -> Watched {
     let looked_up = names.asked();
     let resolver = Resolver::over(names);
     let file = resolver.file_of(index.registry().url(), file).await.unwrap();
-    let mut egress = Egress::index(resolver, index.registry(), &[file]).unwrap();
-    let connected = Arc::new(Mutex::new(Vec::new()));
-    let noted = connected.clone();
-    egress.connector = Box::new(move |to| {
-        noted.lock().unwrap().push(to);
-        let (here, _there) = tokio::io::duplex(64);
-        Box::pin(std::future::ready(Ok(Box::new(here) as Box<dyn Duplex>)))
-    });
-    Watched { egress, connected, looked_up }
+    watch(Egress::index(resolver, index.registry(), &[file]).unwrap(), looked_up)
 }
 
 #[tokio::test]
