@@ -23,6 +23,7 @@ mod terminal;
 mod bare;
 mod postgres;
 
+mod builds;
 mod clients;
 mod consent;
 mod disk;
@@ -99,6 +100,7 @@ fn main() -> ExitCode {
         first_seen::tests(),
         trust::tests(),
         wheels::tests(),
+        builds::tests(),
         clients::tests(),
     ];
     let tests: Vec<_> = tests.into_iter().flatten().collect();

@@ -12,8 +12,11 @@ does in the run cage, where the package's own code runs as well.
 Bytecode is compiled last, after the check, without timestamps: the image never changes, so the interpreter need not
 look at the source to see whether it did.
 
-Reads `install.json` beside itself: {"server": folder, "own": name, "requirements": path}. Writes `installed.json`
-there: {"otherwise": a line for each file that is not as it has to be, "packages": [{"name", "version", "scripts",
+What was built here is held to the tree too: what its source archive said of its needs is a claim until then.
+
+Reads `install.json` beside itself: {"server": folder, "own": name, "requirements": path, "built": whether a package of
+it was}. Writes `installed.json` there: {"otherwise": a line for each file that is not as it has to be, "unmet": a line
+for each need of a package that nothing there meets, "packages": [{"name", "version", "scripts",
 "starts": the `.pth` files, "modules": of the package called `own` alone}…]}.
 
 Sources: PEP 376 and the "Recording installed projects" specification (RECORD), PEP 427 (wheels), PEP 552 (bytecode).
@@ -137,6 +140,10 @@ def main():
     ended = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     if ended.returncode != 0:
         sys.exit(1)
+    unmet = []
+    if asked["built"]:
+        checked = subprocess.run(["uv", "pip", "check", "--python", argv[5]], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        unmet = checked.stderr.splitlines()[:MOST_TOLD] if checked.returncode else []
     # uv's own, empty
     lock = os.path.join(server, ".lock")
     if os.path.isfile(lock) and os.path.getsize(lock) == 0:
@@ -148,7 +155,7 @@ def main():
     brought, packages = recorded(site)
     otherwise = list(itertools.islice(differences(before, after, brought), MOST_TOLD))
     if otherwise:
-        report([], otherwise)
+        report([], otherwise, unmet)
         return
 
     # a module of another Python's grammar, such as a template, has no bytecode and needs none
@@ -163,12 +170,12 @@ def main():
         if re.sub(r"[-_.]+", "-", name).lower() == asked["own"]:
             package["modules"] = sorted({module for path in inside for module in modules_of(path)})
         laid.append(package)
-    report(laid, [])
+    report(laid, [], unmet)
 
 
-def report(packages, otherwise):
+def report(packages, otherwise, unmet):
     with open(os.path.join(HERE, "installed.json"), "w", encoding="utf-8") as file:
-        json.dump({"packages": packages, "otherwise": otherwise}, file)
+        json.dump({"packages": packages, "otherwise": otherwise, "unmet": unmet}, file)
 
 
 main()

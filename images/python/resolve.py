@@ -5,8 +5,13 @@ its wheel and nowhere else, so its table of contents, its entry points and its m
 the archive, where the index lets them be; the archive itself is not downloaded. Where it does not, that is said, and
 the programs are not known before the package is installed.
 
-Reads `resolve.json` beside itself: {"name", "extras", "version", "with": [requirement…], "wheel": path or null}.
-Writes `resolved.json` there: {"lock", "programs": null or {"scripts", "modules"}, "summary", "unread": why or null}.
+Where building is allowed, `sources.py` stands between uv and the index, and what has no wheel is in the lock with its
+source archive and what builds it.
+
+Reads `resolve.json` beside itself: {"name", "extras", "version", "with": [requirement…], "wheel": path or null,
+"build": whether source archives will do}.
+Writes `resolved.json` there: {"lock", "programs": null or {"scripts", "modules"}, "summary", "unread": why or null}; or
+{"problems": a line for each source archive that cannot be built}.
 
 Sources: PEP 427 (wheels), PEP 503 and 691 (indexes), PEP 751 (`pylock.toml`), the entry points specification.
 """
@@ -34,17 +39,43 @@ REDIRECTS = 5
 TIMEOUT = 60
 
 
-def compile(requirements, *options):
+def compile(requirements, *options, sources=None):
     """Runs uv's resolver and gives what it prints, or ends as it ends."""
     path = os.path.join(HERE, "requirements.in")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(requirements) + "\n")
     argv = ["uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"]
     argv += ["--python", sys.executable, *options, path]
-    ended = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    env = {**os.environ, "UV_DEFAULT_INDEX": f"{sources.url}/simple/"} if sources else None
+    ended = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=env)
     if ended.returncode != 0:
-        sys.exit(ended.returncode)
+        if sources and sources.problems:
+            report(problems=sources.problems)
+        sys.exit(0 if sources and sources.problems else ended.returncode)
     return ended.stdout
+
+
+def report(**answer):
+    with open(os.path.join(HERE, "resolved.json"), "w", encoding="utf-8") as file:
+        json.dump(answer, file)
+
+
+def with_builds(lock, read):
+    """The lock with each package that has no wheel held to its source archive, and after it what builds each.
+
+    And those archives, by package."""
+    lines, sections, built = [], [], {}
+    for entry in re.split(r"\n(?=\S)", lock.strip("\n")):
+        match = re.match(r"([A-Za-z0-9._-]+)==(\S+)", entry)
+        source = next((sha256 for sha256 in re.findall(r"--hash=sha256:(\w+)", entry) if sha256 in read), None)
+        if match and source:
+            entry = f"{match[0]} \\\n    --hash=sha256:{source}"
+            tools = read[source].tools()
+            print(f"what builds {match[0]}: {', '.join(tools) or 'nothing else'}", file=sys.stderr)
+            built[match[1]] = read[source]
+            sections += [f"[build {match[1]}]", compile(tools, "--generate-hashes").strip("\n") if tools else ""]
+        lines.append(entry)
+    return "\n".join(lines + sections) + "\n", built
 
 
 class Unread(Exception):
@@ -175,17 +206,30 @@ def main():
     placed = f"{name} @ file://{wheel}" if wheel else None
     own = f"{name}{asked['extras']}"
     wanted = f"{own} @ file://{wheel}" if wheel else f"{own}=={version}"
-    lock = compile([wanted, *asked["with"]], "--generate-hashes")
+    sources, built = None, {}
+    if asked["build"]:
+        # beside this file, where nobody but the launcher has put anything
+        sys.path.insert(0, HERE)
+        from sources import Sources
+
+        sources = Sources(os.environ["UV_DEFAULT_INDEX"], sys.version_info.minor, os.uname().machine)
+    lock = compile([wanted, *asked["with"]], "--generate-hashes", sources=sources)
+    if sources:
+        lock, built = with_builds(lock, sources.read)
     if placed:
         # a lock has no place in it: whoever installs from it has the file, and its hash stands here
         lock = "\n".join(f"{name}=={version}" + line.removeprefix(placed) if line.startswith(placed) else line for line in lock.split("\n"))
     programs = summary = unread = None
     try:
-        programs, summary = look_inside(wheel if wheel else Ranged(address_of_wheel(f"{name}=={version}")))
+        if name in built:
+            programs, summary = built[name].programs(scripts_of), built[name].summary()
+            if programs is None:
+                raise Unread("it is built from source, and does not say before")
+        else:
+            programs, summary = look_inside(wheel if wheel else Ranged(address_of_wheel(f"{name}=={version}")))
     except (Unread, OSError, http.client.HTTPException, zipfile.BadZipFile, ValueError, KeyError, configparser.Error, RuntimeError, NotImplementedError) as error:
         unread = str(error) or type(error).__name__
-    with open(os.path.join(HERE, "resolved.json"), "w", encoding="utf-8") as file:
-        json.dump({"lock": lock, "programs": programs, "summary": summary, "unread": unread}, file)
+    report(lock=lock, programs=programs, summary=summary, unread=unread)
 
 
 main()

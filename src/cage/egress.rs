@@ -22,6 +22,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
@@ -73,6 +74,7 @@ pub struct Egress {
     connector: Connector,
     slots: Arc<Semaphore>,
     record: Mutex<Tally>,
+    shut: AtomicBool,
 }
 
 impl Egress {
@@ -91,7 +93,14 @@ impl Egress {
             connector: Box::new(|to| Box::pin(tcp(to))),
             slots: Arc::new(Semaphore::new(CONNECTIONS)),
             record: Mutex::default(),
+            shut: AtomicBool::new(false),
         }
+    }
+
+    /// From now on nothing leaves, whatever the rules say; what is tried is recorded. Connections that are open stay
+    /// so: for a cage in which what opened them has ended.
+    pub fn shut(&self) {
+        self.shut.store(true, Ordering::Release);
     }
 
     /// These ways to this machine and its network too, which the user typed.
@@ -190,6 +199,9 @@ impl Egress {
 
     /// By which way a name is let out, on any port or on this one.
     fn way(&self, name: &HostName, port: Option<u16>) -> Option<Way<'_>> {
+        if self.shut.load(Ordering::Acquire) {
+            return None;
+        }
         let on = |ports: &[u16]| port.is_none_or(|port| ports.contains(&port));
         let of = |ways: &'_ [(OperatorHost, u16)]| -> Option<usize> {
             ways.iter().position(|(host, open)| host.name() == Some(name) && on(&[*open]))

@@ -31,6 +31,9 @@ pub struct PlanOptions {
     /// The Python to run it on; the newest that the package admits otherwise
     #[arg(long, value_name = "3.N")]
     pub python: Option<String>,
+    /// Build Python packages that have no wheel from source, with code of their own, in a cage of its own
+    #[arg(long)]
+    pub allow_build: bool,
     /// A variable for the server: NAME takes its value from the environment at each start and keeps it nowhere;
     /// NAME=VALUE is a plain setting, shown and kept
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
@@ -68,6 +71,8 @@ pub struct Asked {
     pub with: Vec<Requirement>,
     /// The Python it is to run on, where one was named.
     pub python: Option<PythonMinor>,
+    /// Whether source archives will do where there is no wheel.
+    pub build: bool,
     name: Option<String>,
     env: Vec<EnvAsked>,
     egress: Vec<WayOut>,
@@ -122,7 +127,11 @@ impl Asked {
             }
         }
         if let Spec::Npm(_) = spec {
-            let asked = [(!with.is_empty(), "--with"), (python.is_some(), "--python")];
+            let asked = [
+                (!with.is_empty(), "--with"),
+                (python.is_some(), "--python"),
+                (options.allow_build, "--allow-build"),
+            ];
             if let Some((_, option)) = asked.into_iter().find(|(asked, _)| *asked) {
                 return Err(Failure::new(
                     Code::Usage,
@@ -159,6 +168,7 @@ impl Asked {
             program,
             with,
             python,
+            build: options.allow_build,
             name: options.name.clone(),
             env,
             egress,
@@ -217,7 +227,8 @@ impl Asked {
             _ => false,
         });
         let python = self.python.is_none_or(|minor| plan.runtime().minor() == Some(minor.to_string()));
-        package && program && python && self.with == plan.with()
+        let build = self.build || !plan.builds();
+        package && program && python && build && self.with == plan.with()
     }
 
     /// Draws the plan.

@@ -3,6 +3,7 @@
 //! The state directory, the engine, the runtime image, the registries: each looked up when a command first asks,
 //! so that `--help` works on a broken machine and `pins list` needs no engine.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -20,14 +21,15 @@ use crate::cage::reaper;
 use crate::cage::server::Surroundings;
 use crate::cage::stamp::Stamp;
 use crate::failure::{Code, Failure};
+use crate::install::Progress;
 use crate::install::npm::Npm;
 use crate::install::pypi::{Places, Pypi};
 use crate::install::runtime::{self, Artifact, Larder, NpmArtifact, PypiArtifact, Recipe, Runtime};
 use crate::net::{Client, Resolver};
 use crate::pin::Store;
-use crate::plan::Plan;
+use crate::plan::{Plan, PypiTree};
 use crate::source::{
-    Index, NpmConfig, PipConfig, PipSurroundings, PypiName, Registries, SourceError,
+    Index, NpmConfig, PipConfig, PipSurroundings, PypiName, Registries, SourceArchive, SourceError,
     Surroundings as NpmSurroundings, npm, pypi,
 };
 use crate::state::{Config, Home, Launch};
@@ -214,6 +216,22 @@ impl Host {
             }
         }
         Ok(Places { index: index.registry().clone(), files: Vec::new() })
+    }
+
+    /// The source archives of what is built in a tree, by package.
+    pub async fn archives(
+        &self,
+        out: &Out,
+        tree: &PypiTree,
+    ) -> Result<BTreeMap<PypiName, SourceArchive>, Failure> {
+        let mut archives = BTreeMap::new();
+        for build in tree.builds() {
+            let index = self.index(out).await?;
+            out.step(&format!("fetching {}=={}, to build it", build.name(), build.version()));
+            let archive = pypi::archive(&self.client, &index, build.name(), build.sha256()).await?;
+            archives.insert(build.name().clone(), archive);
+        }
+        Ok(archives)
     }
 
     /// The certificates this host trusts, as one PEM file; none where it has none.

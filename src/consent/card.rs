@@ -172,6 +172,18 @@ impl<'a> Card<'a> {
                 format!("not run, though asked for by {list}; what they build or fetch will be missing"),
             ));
         }
+        for build in self.lock.builds() {
+            let tools: Vec<String> =
+                build.tools().map(|(name, version)| format!("{name} {version}")).collect();
+            let tools = if tools.is_empty() { String::new() } else { format!(" with {}", tools.join(", ")) };
+            let text = format!(
+                "{} {} has no wheel and is built from source{tools}: its own code runs before the server does, in a \
+                 cage without a network",
+                build.name(),
+                build.version()
+            );
+            notes.push(Note::ours("build", Voice::Notice, text));
+        }
         notes
     }
 
@@ -280,6 +292,8 @@ impl<'a> Card<'a> {
         let scripts = self.notes_of(&["install-scripts"]);
         let off = "off; no package asks for one".to_owned();
         card.field("Scripts", &if scripts.is_empty() { ours(off) } else { scripts });
+
+        self.told(&mut card, "Built", &["build"]);
 
         card.words("Command", &plan.argv().iter().map(Argument::to_string).collect::<Vec<_>>());
         self.told(&mut card, "", &["shell-like-argument"]);

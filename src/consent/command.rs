@@ -59,7 +59,12 @@ pub fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
     if limits.pids() != usual.pids() {
         option("pids", limits.pids().to_string());
     }
-    for (name, given) in [("--persist", plan.persists()), ("--allow-root", plan.user().is_root())] {
+    let switches = [
+        ("--allow-build", plan.builds()),
+        ("--persist", plan.persists()),
+        ("--allow-root", plan.user().is_root()),
+    ];
+    for (name, given) in switches {
         if given {
             words.push(name.to_owned());
         }

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use super::*;
-use crate::plan::tests::{draft, lock, plan, release};
+use crate::plan::tests::{built_draft, built_lock, draft, lock, plan, release};
 use crate::plan::{Access, AllowRoot, Draft, EnvAsked, Facts, FolderFacts, Lock, Mount, User};
 use crate::text::Shown;
 
@@ -222,6 +222,15 @@ fn root_is_said_in_red() {
     let text = Card::new(&plan, &lock, &Facts::default(), now()).text(80, Palette::Colour);
     assert!(text.contains("\u{1b}[1;31mroot, though without root's powers"), "{text}");
     assert!(!text.contains("not root"), "{text}");
+}
+
+#[test]
+fn the_card_of_a_server_that_is_built() {
+    let built = built_lock();
+    let plan = Plan::draw(built_draft(&built)).unwrap();
+    let facts = Facts::default();
+    let card = Card::new(&plan, &built, &facts, now());
+    insta::assert_snapshot!("built_80", card.text(80, Palette::Plain));
 }
 
 #[test]

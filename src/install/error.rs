@@ -104,6 +104,33 @@ pub enum InstallError {
         /// The package manager's own words.
         said: Vec<Shown>,
     },
+    /// A package of the tree has a source archive alone, and that does not say what would have to be known before a
+    /// consent.
+    #[error("the dependencies of {package} cannot be resolved without running code of theirs")]
+    NotBuildable {
+        /// Whose tree.
+        package: Shown,
+        /// A line for each such archive.
+        said: Vec<Shown>,
+    },
+    /// A package's own build gave up.
+    #[error("{package} cannot be built")]
+    NotBuilt {
+        /// Which package, and its version.
+        package: Shown,
+        /// Its last words.
+        said: Vec<Shown>,
+        /// Names it looked up while it was built.
+        denied: Vec<Shown>,
+    },
+    /// What was built needs other packages than its source archive told.
+    #[error("{package} was built into something that needs other packages than were locked")]
+    OtherNeeds {
+        /// Whose tree.
+        package: Shown,
+        /// A line for each.
+        said: Vec<Shown>,
+    },
     /// The package manager could not lay the locked tree down.
     #[error("{} cannot be installed", .0.package)]
     NotInstalled(Box<GaveUp>),
@@ -330,8 +357,32 @@ impl From<InstallError> for Failure {
             InstallError::NoWheel { said, .. } => Failure::new(
                 Code::CannotResolve,
                 what,
-                "the package index has no wheel of it for this Python and machine, and a build would run its code before anybody was asked",
-                "choose a version that has one, here or with `--with`, or another Python with `--python`; source archives are not built by this version",
+                "the package index has no wheel of it for this Python and machine",
+                "choose a version that has one, here or with `--with`, or another Python with `--python`; or have it built, `--allow-build`, which runs code of its own in a cage of its own",
+            )
+            .with_last_words(said),
+            InstallError::NotBuildable { said, .. } => Failure::new(
+                Code::CannotResolve,
+                what,
+                "a source archive has to say what it depends on and what builds it, since nothing of it runs before a consent; those that do not are listed below",
+                "choose another version; or build a wheel elsewhere (`uv build --wheel`) and mount it by `path:FILE.whl`, or put it on an index of your own if the server only depends on it",
+            )
+            .with_last_words(said),
+            InstallError::NotBuilt { said, denied, .. } => Failure::new(
+                Code::InstallFailed,
+                what,
+                match &denied[..] {
+                    [] => "its build gave up; its last words are below".to_owned(),
+                    denied => format!("its build wanted {}, and nothing is reached while its own code runs", listed(denied)),
+                },
+                "a build has the tools that the package names, no compiler and no network; choose a version with a wheel; or build one elsewhere (`uv build --wheel`) and mount it by `path:FILE.whl`, or put it on an index of your own if the server only depends on it",
+            )
+            .with_last_words(said),
+            InstallError::OtherNeeds { said, .. } => Failure::new(
+                Code::HashMismatch,
+                what,
+                "its archive says one thing before it is built and another after; what is missing is listed below",
+                "name what is missing with `--with`, or choose a version that has a wheel",
             )
             .with_last_words(said),
             InstallError::NotInstalled(gave_up) => gave_up.failure(

@@ -1,16 +1,20 @@
 //! What does uv do for us, and where?
 //!
 //! Two things, each in a cage: it puts a dependency tree together as hashed requirements, and it lays locked wheels
-//! down with every hash enforced. It builds nothing, downloads no interpreter, reads no configuration, and reaches the
-//! package index and the hosts of its files and nothing else.
+//! down with every hash enforced. It downloads no interpreter, reads no configuration, and reaches the package index and
+//! the hosts of its files and nothing else. A package that has no wheel is built first, where the plan says so, in a
+//! cage of its own ([`build`]), and goes on as a wheel.
 //!
 //! Both are driven by small programs of ours, run by the image's own interpreter with `-I -S`:
 //! `images/python/resolve.py` also reads the table of contents of the wanted wheel, for its programs, without
-//! downloading it; `images/python/install.py` also makes the environment, holds every file that was laid down to the
+//! downloading it, and `images/python/sources.py` reads what source archives say of themselves; `images/python/install.py` also makes the environment, holds every file that was laid down to the
 //! RECORD of its package, and compiles the modules. No code of a package runs in either cage.
 //!
 //! Invariant: nothing of the user's pip or uv configuration but the index's address goes in; no credential does.
 
+mod build;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -25,16 +29,18 @@ use crate::cage::image::Image;
 use crate::cage::profile::Profile;
 use crate::cage::roots;
 use crate::cage::stamp::Stamp;
+use crate::digest::Digest;
 use crate::net::{Resolver, Target};
 use crate::pin::Pin;
-use crate::plan::{ModuleName, Origin, Program, PypiTree, SERVER_DIR, ScriptName};
-use crate::source::{PypiPackage, Registry, Requirement};
+use crate::plan::{ModuleName, Origin, Placed, Program, PypiTree, SERVER_DIR, ScriptName};
+use crate::source::{PypiName, PypiPackage, Registry, Requirement, SourceArchive};
 use crate::text::Shown;
 
-/// Where uv and Python read the certificates this host trusts.
 /// Makes a lock, and what it is asked and answers.
 const RESOLVER: &str = "/tmp/pinfold/resolve.py";
 const RESOLVER_SOURCE: &str = include_str!("../../images/python/resolve.py");
+const SOURCES: &str = "/tmp/pinfold/sources.py";
+const SOURCES_SOURCE: &str = include_str!("../../images/python/sources.py");
 const RESOLVER_ASKED: &str = "/tmp/pinfold/resolve.json";
 const RESOLVED: &str = "/tmp/pinfold/resolved.json";
 /// Lays a lock down, and what it is asked and answers.
@@ -79,6 +85,8 @@ pub struct Wanted<'a> {
     pub with: &'a [Requirement],
     /// The package's own wheel, where it comes from this disk.
     pub wheel: Option<Wheel<'a>>,
+    /// Whether a source archive will do for a package that has no wheel.
+    pub build: bool,
 }
 
 /// A wheel of this disk.
@@ -155,22 +163,27 @@ impl Pypi {
                 "version": wanted.package.version,
                 "with": with,
                 "wheel": placed,
+                "build": wanted.build,
             });
+            cage.put(SOURCES, 0o644, SOURCES_SOURCE.as_bytes()).await?;
             cage.put(RESOLVER, 0o644, RESOLVER_SOURCE.as_bytes()).await?;
             cage.put(RESOLVER_ASKED, 0o644, asked.to_string().as_bytes()).await?;
             let ended = self.python(RESOLVER).attempt(&cage).await?;
             if !ended.well {
                 return Err(unresolved(package, ended.said, self.ways(&egress)));
             }
-            read_resolved(&cage.get(RESOLVED, ANSWER_LIMIT).await?)
+            read_resolved(package, &cage.get(RESOLVED, ANSWER_LIMIT).await?)
         }
         .await;
         leave(cage, resolved).await
     }
 
-    /// Lays the pinned tree down and seals it. `wheel` is the package's own bytes, where it comes from this disk.
+    /// Lays the pinned tree down and seals it. `wheel` is the package's own bytes, where it comes from this disk;
+    /// `archives` are the sources of what the lock says is built, by package.
     ///
     /// # Errors
+    /// [`InstallError::NotBuilt`] and [`InstallError::OtherNeeds`] where a package cannot be built, or not into what
+    /// was locked;
     /// [`InstallError::NotInstalled`] where uv gives up, a wrong hash included; [`InstallError::OtherTree`] and
     /// [`InstallError::OtherFiles`] where what is there is not what was locked; [`InstallError::NoProgram`] where the
     /// plan's program is not in it; [`InstallError::OtherRuntime`] where this is not the pin's Python.
@@ -179,24 +192,36 @@ impl Pypi {
         pin: &Pin,
         tree: &PypiTree,
         wheel: Option<&[u8]>,
+        archives: &BTreeMap<PypiName, SourceArchive>,
         progress: &dyn Progress,
     ) -> Result<Image, InstallError> {
         self.is_the_pins(pin)?;
+        let mut built = Vec::new();
+        for build in tree.builds() {
+            built.push((build.name(), self.build(build, archives.get(build.name()), progress).await?));
+        }
         let egress = Arc::new(self.egress()?);
         progress.step(&format!("installing {}, wheels only", packages(pin)));
         let cage = self.open(Profile::install(), Arc::clone(&egress)).await?;
         let package = Shown::new(&pin.plan().release().id());
         let installed = async {
-            let placed = match (wheel, pin.plan().release().origin()) {
-                (Some(bytes), Origin::Path(path)) => {
-                    let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                    Some(place(&cage, Wheel { file, bytes }).await?)
-                }
-                _ => None,
-            };
-            let asked =
-                serde_json::json!({"server": SERVER_DIR, "own": tree.own(), "requirements": REQUIREMENTS});
-            cage.put(REQUIREMENTS, 0o644, tree.requirements(placed.as_deref()).as_bytes()).await?;
+            let mut placed = BTreeMap::new();
+            if let (Some(bytes), Origin::Path(path)) = (wheel, pin.plan().release().origin()) {
+                let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                let path = place(&cage, Wheel { file, bytes }).await?;
+                placed.insert(tree.own().clone(), Placed { path, sha256: Digest::of(bytes) });
+            }
+            for (name, wheel) in &built {
+                let path = place(&cage, Wheel { file: &wheel.file, bytes: &wheel.bytes }).await?;
+                placed.insert((*name).clone(), Placed { path, sha256: Digest::of(&wheel.bytes) });
+            }
+            let asked = serde_json::json!({
+                "server": SERVER_DIR,
+                "own": tree.own(),
+                "requirements": REQUIREMENTS,
+                "built": !built.is_empty(),
+            });
+            cage.put(REQUIREMENTS, 0o644, tree.requirements(&placed).as_bytes()).await?;
             cage.put(INSTALLER, 0o644, INSTALLER_SOURCE.as_bytes()).await?;
             cage.put(INSTALLER_ASKED, 0o644, asked.to_string().as_bytes()).await?;
             let ended = self.python(INSTALLER).attempt(&cage).await?;
@@ -320,10 +345,13 @@ fn quoted(said: &[Shown], after: &str) -> Option<Shown> {
     })
 }
 
-fn read_resolved(answer: &[u8]) -> Result<Resolved, InstallError> {
+fn read_resolved(package: Shown, answer: &[u8]) -> Result<Resolved, InstallError> {
     #[derive(Deserialize)]
     struct Answer {
+        #[serde(default)]
         lock: String,
+        #[serde(default)]
+        problems: Vec<String>,
         programs: Option<Told>,
         summary: Option<String>,
         unread: Option<String>,
@@ -334,6 +362,10 @@ fn read_resolved(answer: &[u8]) -> Result<Resolved, InstallError> {
         modules: Vec<String>,
     }
     let answer: Answer = ours(answer)?;
+    if !answer.problems.is_empty() {
+        let said = answer.problems.iter().map(|line| Shown::new(line)).collect();
+        return Err(InstallError::NotBuildable { package, said });
+    }
     let programs = match answer.programs {
         // a name that no plan could hold is none that could be started
         Some(told) => Programs::Known {
@@ -351,6 +383,8 @@ fn read_resolved(answer: &[u8]) -> Result<Resolved, InstallError> {
 struct Installed {
     packages: Vec<InstalledPackage>,
     otherwise: Vec<String>,
+    /// What the packages need of each other and is not there.
+    unmet: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -368,6 +402,10 @@ fn compare(pin: &Pin, tree: &PypiTree, answer: &[u8]) -> Result<(), InstallError
     if !installed.otherwise.is_empty() {
         let files = installed.otherwise.iter().map(|line| Shown::new(line)).collect();
         return Err(InstallError::OtherFiles { package, files });
+    }
+    if !installed.unmet.is_empty() {
+        let said = installed.unmet.iter().map(|line| Shown::new(line)).collect();
+        return Err(InstallError::OtherNeeds { package, said });
     }
     let laid = installed.packages.iter().map(|one| (one.name.as_str(), one.version.as_str()));
     if let Some(other) = tree.not_laid_as_locked(laid) {
@@ -442,7 +480,7 @@ mod tests {
         let answer =
             br#"{"lock": "x==1", "programs": {"scripts": ["x", "../y", "python3"], "modules": ["x", "a-b"]},
                           "summary": " one line ", "unread": null}"#;
-        let resolved = read_resolved(answer).unwrap();
+        let resolved = read_resolved(Shown::new("x==1"), answer).unwrap();
         let Programs::Known { scripts, modules } = resolved.programs else { panic!("known") };
         assert_eq!(scripts.iter().map(ScriptName::as_str).collect::<Vec<_>>(), ["x"]);
         assert_eq!(modules.iter().map(ModuleName::as_str).collect::<Vec<_>>(), ["x"]);
@@ -453,6 +491,6 @@ mod tests {
     fn programs_that_could_not_be_read_are_unknown_with_the_reason() {
         let answer = br#"{"lock": "x==1", "programs": null, "summary": null, "unread": "whole files only"}"#;
         let why = Shown::new("whole files only");
-        assert_eq!(read_resolved(answer).unwrap().programs, Programs::Unknown { why });
+        assert_eq!(read_resolved(Shown::new("x==1"), answer).unwrap().programs, Programs::Unknown { why });
     }
 }

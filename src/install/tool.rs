@@ -49,6 +49,12 @@ impl Tool {
         }
     }
 
+    /// With one more word.
+    pub(super) fn and(mut self, word: &str) -> Self {
+        self.argv.push(word.into());
+        self
+    }
+
     /// Runs it in this folder.
     pub(super) fn within(mut self, cwd: &str) -> Self {
         self.cwd = cwd.into();

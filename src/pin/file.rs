@@ -147,6 +147,9 @@ impl Unlocked {
         if lock.digest() != self.plan.lock_digest() {
             return Err("its lock is not one that pinfold writes".to_owned());
         }
+        if self.plan.builds() == lock.builds().is_empty() {
+            return Err("its plan and its lock differ about what is built".to_owned());
+        }
         let Self { plan, surface, consent, pinfold } = self;
         Ok(Pin { plan, lock, surface, consent, pinfold })
     }
@@ -158,7 +161,8 @@ mod tests {
 
     use super::super::tests::{other_plan, pin};
     use super::*;
-    use crate::plan::tests::lock;
+    use crate::plan::Plan;
+    use crate::plan::tests::{built_draft, built_lock, lock};
     use crate::state::Home;
 
     fn key() -> (tempfile::TempDir, SealKey) {
@@ -243,6 +247,24 @@ mod tests {
         let ((_a, ours), (_b, theirs)) = (key(), key());
         let file = serde_json::from_slice(&written(&pin(), &theirs).unwrap()).unwrap();
         assert!(check(&file, &ours).unwrap_err().contains("seal"));
+    }
+
+    #[test]
+    fn refuses_a_plan_that_says_otherwise_than_its_lock_what_is_built() {
+        let built = built_lock();
+        let plan = Plan::draw(built_draft(&built)).unwrap();
+        let told = serde_json::to_string(&plan).unwrap().replace(r#""build":true"#, r#""build":false"#);
+        let file: PlanFile = serde_json::from_str(&told).unwrap();
+        let digest =
+            Digest::of_canonical(&serde_json::from_str::<serde_json::Value>(&told).unwrap()).unwrap();
+        let plan = file.check(&digest).unwrap();
+        let consent = ConsentRecord {
+            plan: plan.digest(),
+            how: crate::consent::How::Digest,
+            at: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let unlocked = Unlocked { plan, surface: None, consent, pinfold: String::new() };
+        assert!(unlocked.with_lock(built.bytes()).unwrap_err().contains("what is built"));
     }
 
     #[test]

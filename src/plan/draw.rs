@@ -115,7 +115,7 @@ impl Plan {
             origin: release.origin().clone(),
             lock: lock.digest(),
             runtime,
-            install: Install { scripts: false, build: false },
+            install: Install { scripts: false, build: !lock.builds().is_empty() },
             with,
             program,
             argv,
@@ -234,8 +234,8 @@ impl PlanFile {
         if body.install.scripts {
             return Err(stored("it runs install scripts"));
         }
-        if body.install.build {
-            return Err(stored("it builds packages from source"));
+        if body.install.build && body.ecosystem != Ecosystem::Pypi {
+            return Err(stored("it builds packages of another ecosystem than Python's"));
         }
         let plan = Plan::from_body(body, release)?;
         if plan.digest != *expected {

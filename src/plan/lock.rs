@@ -8,7 +8,7 @@ mod npm;
 mod pypi;
 
 pub use npm::{NpmTree, OWN_TARBALL};
-pub use pypi::PypiTree;
+pub use pypi::{Build, Placed, PypiTree};
 
 use super::refused::PlanRefused;
 use super::release::Released;
@@ -112,6 +112,14 @@ impl Lock {
     /// What its ecosystem's installer needs besides.
     pub fn tree(&self) -> &Tree {
         &self.tree
+    }
+
+    /// The packages that are built from source.
+    pub fn builds(&self) -> &[Build] {
+        match &self.tree {
+            Tree::Npm(_) => &[],
+            Tree::Pypi(tree) => tree.builds(),
+        }
     }
 
     /// The packages that would run a script when installed, as `name@version`.

@@ -35,7 +35,7 @@ pub use egress_private::{NotAPrivateWay, PrivateWay};
 pub use env::{EnvAsked, EnvName, EnvRefused, EnvValue, refused_names};
 pub use facts::{Facts, FolderFacts};
 pub use limits::{LimitRefused, Limits, LimitsAsked};
-pub use lock::{Lock, LockEntry, NpmTree, OWN_TARBALL, PypiTree, Tree};
+pub use lock::{Build, Lock, LockEntry, NpmTree, OWN_TARBALL, Placed, PypiTree, Tree};
 pub use mount::{Access, FolderPath, Mount, MountAsked, MountRefused};
 pub use name::{LocalName, NameRefused};
 pub use refused::PlanRefused;
@@ -104,7 +104,7 @@ const FORMAT: u32 = 2;
 struct Install {
     /// Whether packages' install scripts run.
     scripts: bool,
-    /// Whether packages that are not built may be built.
+    /// Whether packages of the tree are built from source.
     build: bool,
 }
 
@@ -153,6 +153,11 @@ impl Plan {
     /// Whether packages' install scripts run. They do not, so far.
     pub fn install_scripts(&self) -> bool {
         self.body.install.scripts
+    }
+
+    /// Whether packages of the tree are built from source, which the lock names.
+    pub fn builds(&self) -> bool {
+        self.body.install.build
     }
 
     /// What else was asked to be in the tree, and how it was bounded.

@@ -31,7 +31,7 @@ pub use name::{NotAVersion, NotAnNpmName, NpmName, NpmVersion};
 pub use npm_config::{NpmConfig, Registries, Surroundings};
 pub use package::{Ecosystem, Hashes, HeldTo, NoHash, NpmPackage, Package, PypiPackage};
 pub use pip_config::{Index, PipConfig, PipSurroundings};
-pub use pypi::{Ask, CarriedPython, FoundRelease, PassedOver};
+pub use pypi::{Ask, CarriedPython, FoundRelease, PassedOver, SourceArchive};
 pub use pypi_spec::PypiSpec;
 pub use python::{Extras, NotPython, PypiName, PypiVersion, PythonMinor, Requirement};
 pub use refused::SourceError;

@@ -133,6 +133,11 @@ impl Hashes {
         self.0.iter()
     }
 
+    /// The hash, where there is but one.
+    pub fn only(&self) -> Option<Digest> {
+        self.0.first().copied().filter(|_| self.0.len() == 1)
+    }
+
     /// Whether one of them is this.
     pub fn contains(&self, digest: &Digest) -> bool {
         self.0.contains(digest)

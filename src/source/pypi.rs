@@ -73,8 +73,17 @@ pub struct Ask<'a> {
     pub carried: &'a [CarriedPython],
     /// The one that the user wants.
     pub python: Option<PythonMinor>,
-    /// Whether a source distribution will do where there is no wheel.
+    /// Whether a source distribution will do where there is no wheel that fits.
     pub build: bool,
+}
+
+/// What a package may be built from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceArchive {
+    /// How its name ends, which says what it is: `.tar.gz` (PEP 625) or `.zip`.
+    pub ending: &'static str,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
 }
 
 /// What an index has.
@@ -98,8 +107,8 @@ pub async fn find(client: &Client, index: &Index, ask: &Ask<'_>) -> Result<Found
     let at = page_of(index, ask.spec.name());
     let document = document(client, index, ask.spec.name()).await?;
     let page = read(&document, index, ask.spec.name())?;
-    let Choice { version, python, passed_over } = choose(&page, ask)?;
-    let chosen = page.installable(&version, ask.build);
+    let Choice { version, python, build, passed_over } = choose(&page, ask)?;
+    let chosen = page.installable(&version, build);
     let files = hosts(client, &at, &page, &chosen).await.map_err(|why| unreachable(index, why))?;
 
     let hashes: BTreeSet<Digest> = chosen.iter().filter_map(|file| file.sha256).collect();
@@ -154,6 +163,34 @@ pub async fn file(
     let page = read(&document, index, name)?;
     let unknown = || SourceError::UnknownVersion { package: Shown::new(filename), newest: Vec::new() };
     let url = page.url(filename).ok_or_else(unknown)?;
+    fetched(client, index, name, url, filename, sha256).await
+}
+
+/// The source archive with these bytes.
+///
+/// # Errors
+/// As [`file`]; [`SourceError::OtherBytes`] too where the index has no file of these bytes any more.
+pub async fn archive(
+    client: &Client,
+    index: &Index,
+    name: &PypiName,
+    sha256: Digest,
+) -> Result<SourceArchive, SourceError> {
+    let document = document(client, index, name).await?;
+    let page = read(&document, index, name)?;
+    let (url, filename) = page.of_bytes(sha256).ok_or_else(|| other_bytes(name.as_str()))?;
+    let ending = if filename.ends_with(".zip") { ".zip" } else { ".tar.gz" };
+    Ok(SourceArchive { ending, bytes: fetched(client, index, name, url, filename, sha256).await? })
+}
+
+async fn fetched(
+    client: &Client,
+    index: &Index,
+    name: &PypiName,
+    url: &str,
+    filename: &str,
+    sha256: Digest,
+) -> Result<Vec<u8>, SourceError> {
     let target = client.resolver().file_of(&page_of(index, name), url).await;
     let target = target.map_err(|why| unreachable(index, why))?;
     let bytes = client.get(target, "*/*", Limits::TARBALL).await.map_err(|why| unreachable(index, why))?;

@@ -248,7 +248,7 @@ impl From<SourceError> for Failure {
                 match why {
                     PassedOver::Prerelease => format!("name it, if it is meant: `=={version}`"),
                     PassedOver::Yanked(_) => "choose a version that still stands; without a version the newest one is taken".to_owned(),
-                    PassedOver::NoWheel => "choose a version with a wheel; or build one elsewhere, `uv build --wheel`, and mount `path:FILE.whl`: building runs the package's own code, so Pinfold does not".to_owned(),
+                    PassedOver::NoWheel => "choose a version with a wheel; or have it built, `--allow-build`, which runs code of its own in a cage of its own".to_owned(),
                     PassedOver::NoFile => "choose another version".to_owned(),
                     PassedOver::OtherSystems(_) => "it is not for Linux on this processor; look whether another version or another server is".to_owned(),
                     PassedOver::OtherPython(_) => format!("this version carries Python {}; choose a version of the package for one of these", list(carried)),

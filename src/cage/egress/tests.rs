@@ -451,3 +451,17 @@ proptest! {
         let _ = text.parse::<EgressRule>();
     }
 }
+
+#[tokio::test]
+async fn what_is_shut_lets_nothing_out_whatever_its_rules() {
+    let one = private(&["nas.lan:8080"], &["api.example.com"], &[&["93.184.216.34"], &["192.168.1.20"]]);
+    assert!(one.egress.connect("api.example.com", 443).await.is_ok());
+    one.egress.shut();
+    for (name, port) in [("api.example.com", 443), ("nas.lan", 8080)] {
+        assert!(one.egress.connect(name, port).await.is_err(), "{name}");
+        assert!(!one.egress.name(name).await, "{name}");
+    }
+    assert_eq!(one.connected(), ["93.184.216.34:443"]);
+    assert_eq!(one.looked_up.load(Ordering::SeqCst), 1, "not even looked up");
+    assert_eq!(one.egress.denied().len(), 4, "each name, and each with its port");
+}

@@ -26,7 +26,7 @@ pub(super) async fn published(
 ) -> Result<Resolved, Failure> {
     let index = host.index(out).await?;
     out.step(&format!("looking up {}", spec.name()));
-    let ask = Ask { spec, carried: &carried(host).await?, python: asked.python, build: false };
+    let ask = Ask { spec, carried: &carried(host).await?, python: asked.python, build: asked.build };
     let FoundRelease { release, python, files } = pypi::find(host.client(), &index, &ask).await?;
     let places = Places { index: index.registry().clone(), files };
     let mut remarks: Vec<Shown> = index.notes().to_vec();
@@ -85,7 +85,7 @@ async fn resolved(
         ));
     };
     let given = wheel.as_ref().map(|(file, bytes)| Wheel { file, bytes });
-    let tree = uv.resolve(&Wanted { package, with: &asked.with, wheel: given }).await?;
+    let tree = uv.resolve(&Wanted { package, with: &asked.with, wheel: given, build: asked.build }).await?;
     out.pause();
     let program = choose(&package.name, &tree.programs, asked.program.as_ref(), &mut remarks)?;
     let (lock, archive) = (tree.lock, wheel.map(|(_, bytes)| bytes));

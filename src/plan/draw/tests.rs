@@ -39,6 +39,35 @@ pub(crate) fn lock_of(release: &Released) -> Lock {
     Lock::read(text.to_string().as_bytes(), release).unwrap()
 }
 
+/// A Python server of which one package is built.
+pub(crate) fn built_release() -> Released {
+    let hashes = std::collections::BTreeSet::from([Digest::of(ARCHIVE)]);
+    let (extras, integrity) = (&Extras::default(), &HeldTo::Files(hashes.try_into().unwrap()));
+    let (ecosystem, package, version, origin) = (Ecosystem::Pypi, "chess-mcp", "2.0", &Origin::Registry);
+    Released::stored(&Stored { ecosystem, package, extras, version, integrity, origin }).unwrap()
+}
+
+pub(crate) fn built_lock() -> Lock {
+    let hash = |of: &str| Digest::of(of.as_bytes());
+    let text = format!(
+        "chess-mcp==2.0 --hash={}\ndocopt==0.6.2 --hash={}\n[build docopt]\nsetuptools==80.9.0 --hash={}\n",
+        Digest::of(ARCHIVE),
+        hash("docopt"),
+        hash("setuptools")
+    );
+    Lock::read(text.as_bytes(), &built_release()).unwrap()
+}
+
+pub(crate) fn built_draft(lock: &Lock) -> Draft<'_> {
+    Draft {
+        name: "chess".parse().unwrap(),
+        release: built_release(),
+        runtime: Runtime::new("python", "3.13.5", "debian-trixie-2").unwrap(),
+        program: Program::Script("chess-mcp".to_owned().try_into().unwrap()),
+        ..draft(lock)
+    }
+}
+
 pub(crate) fn draft(lock: &Lock) -> Draft<'_> {
     Draft {
         name: "spotify".parse().unwrap(),
@@ -271,4 +300,17 @@ fn refuses_root_without_a_folder() {
     assert_eq!(of(Vec::new()).unwrap_err(), PlanRefused::Root);
     let plan = of(vec![mount("/srv/a", Access::Write)]).unwrap();
     assert_eq!(read_back(&plan, &plan.digest()).unwrap(), plan);
+}
+
+#[test]
+fn a_plan_that_builds_says_so_and_is_another_tree() {
+    let built = built_lock();
+    let plan = Plan::draw(built_draft(&built)).unwrap();
+    assert!(plan.builds());
+    assert_eq!(read_back(&plan, &plan.digest()).unwrap(), plan);
+    let text = String::from_utf8(built.bytes().to_vec()).unwrap();
+    let wheels = Lock::read(text.split('[').next().unwrap().as_bytes(), &built_release()).unwrap();
+    let other = Plan::draw(built_draft(&wheels)).unwrap();
+    assert!(!other.builds());
+    assert_ne!(other.tree, plan.tree);
 }

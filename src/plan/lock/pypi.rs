@@ -6,7 +6,10 @@
 //! come at all, so it is refused here, once, before anybody is asked. The lock is of one Python: what a marker would
 //! decide has been decided when it was made.
 //!
-//! Format: pip's requirements file format, with the hash-checking mode of pip's secure installs.
+//! A package that has no wheel and is built from source is held by the hash of its one source archive; what builds it
+//! is in a section of its own after the tree, `[build NAME]`, in the same form and held in the same way.
+//!
+//! Format: pip's requirements file format, with the hash-checking mode of pip's secure installs, and those sections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,12 +22,24 @@ use crate::text::Shown;
 
 /// What joins a requirement's lines.
 const JOINED: &str = " \\\n    ";
+/// Packages of a tree that may be built; each is a line on the card and a cage of its own.
+const MOST_BUILDS: usize = 16;
 
 /// What the installer of Python packages needs to know of a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PypiTree {
     own: PypiName,
     packages: BTreeMap<PypiName, Locked>,
+    builds: Vec<Build>,
+}
+
+/// A package that is built from source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Build {
+    name: PypiName,
+    version: PypiVersion,
+    sha256: Digest,
+    tools: BTreeMap<PypiName, Locked>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,23 +55,37 @@ pub(super) fn read(
     release: &PypiPackage,
 ) -> Result<(Vec<u8>, Vec<LockEntry>, PypiTree), PlanRefused> {
     let text = std::str::from_utf8(bytes).map_err(|_| refuse("it is no text"))?;
-    let mut packages = BTreeMap::new();
-    for line in text.replace("\\\n", " ").lines().filter(|line| !line.trim().is_empty()) {
-        let (name, mut locked) = requirement(line)?;
-        if name == release.name {
-            locked = own(locked, release)?;
-        }
-        if packages.len() == MOST_ENTRIES {
+    let (mut packages, mut builds) = (BTreeMap::new(), BTreeMap::<PypiName, BTreeMap<_, _>>::new());
+    let mut section = None;
+    for (at, line) in text.replace("\\\n", " ").lines().filter(|line| !line.trim().is_empty()).enumerate() {
+        if at == MOST_ENTRIES {
             return Err(refuse(format_args!("it has more than {MOST_ENTRIES} packages")));
         }
-        if packages.insert(name.clone(), locked).is_some() {
+        if let Some(name) = built(line)? {
+            if builds.insert(name.clone(), BTreeMap::new()).is_some() || builds.len() > MOST_BUILDS {
+                return Err(refuse(format_args!("it builds a package twice, or more than {MOST_BUILDS}")));
+            }
+            section = Some(name);
+            continue;
+        }
+        let (name, mut locked) = requirement(line)?;
+        let group = match &section {
+            Some(built) => builds.get_mut(built).ok_or_else(|| refuse("a section is not its own"))?,
+            None => &mut packages,
+        };
+        if section.is_none() && name == release.name {
+            locked = own(locked, release)?;
+        }
+        if group.insert(name.clone(), locked).is_some() {
             return Err(refuse(format_args!("{name} is in it twice")));
         }
     }
     if !packages.contains_key(&release.name) {
         return Err(refuse(format_args!("{} itself is not in it", release.name)));
     }
-    let tree = PypiTree { own: release.name.clone(), packages };
+    let builds =
+        builds.into_iter().map(|(name, tools)| build(name, tools, &packages)).collect::<Result<_, _>>()?;
+    let tree = PypiTree { own: release.name.clone(), packages, builds };
     let entry = |(name, locked): (&PypiName, &Locked)| LockEntry {
         name: name.to_string(),
         version: locked.version.to_string(),
@@ -65,7 +94,28 @@ pub(super) fn read(
         install_scripts: false,
     };
     let entries = tree.packages.iter().map(entry).collect();
-    Ok((tree.requirements(None).into_bytes(), entries, tree))
+    Ok((tree.text().into_bytes(), entries, tree))
+}
+
+/// The package whose tools the lines after this one are.
+fn built(line: &str) -> Result<Option<PypiName>, PlanRefused> {
+    let Some(inside) = line.strip_prefix('[') else { return Ok(None) };
+    let odd = || refuse(format_args!("`{}` begins no part of it", Shown::new(line)));
+    let name = inside.strip_suffix(']').and_then(|inside| inside.strip_prefix("build ")).ok_or_else(odd)?;
+    name.parse().map(Some).map_err(|_| odd())
+}
+
+/// How a package of the tree is built, which has to be there by one archive: which of several it is would be decided
+/// when it is installed.
+fn build(
+    name: PypiName,
+    tools: BTreeMap<PypiName, Locked>,
+    packages: &BTreeMap<PypiName, Locked>,
+) -> Result<Build, PlanRefused> {
+    let locked = packages.get(&name).and_then(|locked| Some((locked.version.clone(), locked.hashes.only()?)));
+    let (version, sha256) = locked
+        .ok_or_else(|| refuse(format_args!("{name} is to be built, and is not in it by one archive")))?;
+    Ok(Build { name, version, sha256, tools })
 }
 
 /// One requirement: `name==version`, then `--hash=sha256:…` one time or more.
@@ -110,6 +160,15 @@ fn own(locked: Locked, release: &PypiPackage) -> Result<Locked, PlanRefused> {
     Ok(Locked { version: release.version.clone(), hashes: Hashes::try_from(both).map_err(|_| other())? })
 }
 
+/// A wheel that is in the cage already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// Its path there.
+    pub path: String,
+    /// The hash it is held to.
+    pub sha256: Digest,
+}
+
 impl PypiTree {
     /// The package that everything else is there for.
     pub fn own(&self) -> &PypiName {
@@ -121,20 +180,32 @@ impl PypiTree {
         self.packages.iter().map(|(name, locked)| (name, &locked.version))
     }
 
-    /// The requirements to install from: the lock itself, or with `wheel` as the place of the package's own file,
-    /// where that comes from this disk.
-    pub fn requirements(&self, wheel: Option<&str>) -> String {
+    /// The packages that are built from source, in order.
+    pub fn builds(&self) -> &[Build] {
+        &self.builds
+    }
+
+    /// The requirements to install from, where these wheels are there already and stand for their packages.
+    pub fn requirements(&self, placed: &BTreeMap<PypiName, Placed>) -> String {
         let mut text = String::new();
-        for (name, Locked { version, hashes }) in &self.packages {
-            // writing to a string does not fail
-            let _ = match wheel.filter(|_| *name == self.own) {
-                Some(place) => write!(text, "{name} @ file://{place}"),
-                None => write!(text, "{name}=={version}"),
-            };
-            for hash in hashes.iter() {
-                let _ = write!(text, "{JOINED}--hash={hash}");
+        for (name, locked) in &self.packages {
+            match placed.get(name) {
+                Some(Placed { path, sha256 }) => {
+                    write(&mut text, format_args!("{name} @ file://{path}"), [sha256]);
+                }
+                None => write(&mut text, format_args!("{name}=={}", locked.version), locked.hashes.iter()),
             }
-            text.push('\n');
+        }
+        text
+    }
+
+    /// The lock itself.
+    fn text(&self) -> String {
+        let mut text = self.requirements(&BTreeMap::new());
+        for build in &self.builds {
+            // writing to a string does not fail
+            let _ = writeln!(text, "[build {}]", build.name);
+            text.push_str(&build.requirements());
         }
         text
     }
@@ -154,6 +225,50 @@ impl PypiTree {
         }
         self.packages.keys().find(|name| left.contains_key(name)).map(PypiName::as_str)
     }
+}
+
+impl Build {
+    /// The package.
+    pub fn name(&self) -> &PypiName {
+        &self.name
+    }
+
+    /// Its version.
+    pub fn version(&self) -> &PypiVersion {
+        &self.version
+    }
+
+    /// The SHA-256 of its one source archive.
+    pub fn sha256(&self) -> Digest {
+        self.sha256
+    }
+
+    /// What builds it, and at which versions.
+    pub fn tools(&self) -> impl Iterator<Item = (&PypiName, &PypiVersion)> {
+        self.tools.iter().map(|(name, locked)| (name, &locked.version))
+    }
+
+    /// The requirements to install what builds it from.
+    pub fn requirements(&self) -> String {
+        let mut text = String::new();
+        for (name, locked) in &self.tools {
+            write(&mut text, format_args!("{name}=={}", locked.version), locked.hashes.iter());
+        }
+        text
+    }
+}
+
+fn write<'a>(
+    text: &mut String,
+    first: std::fmt::Arguments<'_>,
+    hashes: impl IntoIterator<Item = &'a Digest>,
+) {
+    // writing to a string does not fail
+    let _ = text.write_fmt(first);
+    for hash in hashes {
+        let _ = write!(text, "{JOINED}--hash={hash}");
+    }
+    text.push('\n');
 }
 
 #[cfg(test)]

@@ -49,9 +49,9 @@ const UV: &[Flag] = &[
     refused(&["--resolution", "--prerelease", "--prerelease-package", "--fork-strategy", "--exclude-newer-package"], Value,
         "it changes which versions are chosen", "write versions: `NAME==VERSION`, `--with NAME==VERSION`"),
     refused(&["--exclude-newer"], Value, "it chooses versions by date, which is not carried yet", "write versions: `NAME==VERSION`"),
-    refused(&["--no-build-isolation", "--no-binary", "--lfs"], Nothing, "it builds from source", "leave it out; only wheels are installed"),
+    refused(&["--no-build-isolation", "--no-binary", "--lfs"], Nothing, "it builds from source", "leave it out; what has no wheel is built with `--allow-build`"),
     refused(&["-C", "--config-setting", "--config-settings", "--no-binary-package", "--no-build-isolation-package"], Value,
-        "it builds from source", "leave it out; only wheels are installed"),
+        "it builds from source", "leave it out; what has no wheel is built with `--allow-build`"),
     refused(&["-h", "--help", "-V", "--version"], Nothing, "it prints something and starts no server", LEAVE_OUT),
 ];
 

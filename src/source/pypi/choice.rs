@@ -23,6 +23,8 @@ const TOLD: usize = 5;
 pub(super) struct Choice {
     pub(super) version: PypiVersion,
     pub(super) python: PythonMinor,
+    /// Whether it has to be built.
+    pub(super) build: bool,
     /// Newer versions, and why they were not chosen.
     pub(super) passed_over: Vec<Shown>,
 }
@@ -92,12 +94,12 @@ pub(super) fn choose(page: &Page<'_>, ask: &Ask<'_>) -> Result<Choice, SourceErr
             false => python_for(files, ask),
         };
         match verdict {
-            Ok(python) => {
+            Ok((python, build)) => {
                 let worth_telling = |(_, why): &&(&PypiVersion, PassedOver)| *why != PassedOver::Prerelease;
                 let told = passed.iter().filter(worth_telling).take(TOLD);
                 let passed_over =
                     told.map(|(version, why)| Shown::new(&format!("{version}: {why}"))).collect();
-                return Ok(Choice { version: version.clone(), python, passed_over });
+                return Ok(Choice { version: version.clone(), python, build, passed_over });
             }
             Err(why) => passed.push((version, why)),
         }
@@ -117,22 +119,30 @@ pub(super) fn choose(page: &Page<'_>, ask: &Ask<'_>) -> Result<Choice, SourceErr
     })
 }
 
-/// The newest Python that one of a version's files can be installed for.
-fn python_for(files: &[File<'_>], ask: &Ask<'_>) -> Result<PythonMinor, PassedOver> {
+/// The newest Python that one of a version's files can be installed for, and whether it has to be built. A wheel that
+/// fits goes before a source distribution, since nothing of it runs before the server does.
+fn python_for(files: &[File<'_>], ask: &Ask<'_>) -> Result<(PythonMinor, bool), PassedOver> {
     let current: Vec<&File<'_>> = files.iter().filter(|file| file.yanked.is_none()).collect();
     if current.is_empty() {
         let reason = files.iter().find_map(|file| file.yanked.clone());
         return Err(reason.map_or(PassedOver::NoFile, PassedOver::Yanked));
     }
-    let usable: Vec<Offered<'_>> = current
-        .iter()
-        .filter(|file| ask.build || file.wheel.is_some())
-        .map(|file| Offered { wheel: file.wheel.as_ref(), requires: &file.requires })
-        .collect();
-    if usable.is_empty() {
-        return Err(PassedOver::NoWheel);
+    let offered = |source: bool| -> Vec<Offered<'_>> {
+        let kind = current.iter().filter(|file| file.wheel.is_none() == source);
+        kind.map(|file| Offered { wheel: file.wheel.as_ref(), requires: &file.requires }).collect()
+    };
+    let (wheels, sources) = (offered(false), offered(true));
+    let by_wheel = match wheels.is_empty() {
+        true => Err(PassedOver::NoWheel),
+        false => newest(&wheels, ask.carried, ask.python),
+    };
+    match by_wheel {
+        Ok(python) => Ok((python, false)),
+        Err(_) if ask.build && !sources.is_empty() => {
+            newest(&sources, ask.carried, ask.python).map(|python| (python, true))
+        }
+        Err(why) => Err(why),
     }
-    newest(&usable, ask.carried, ask.python)
 }
 
 /// A file, as far as it says which Python can install it.

@@ -155,10 +155,16 @@ impl<'a> Page<'a> {
         self.versions.values().flatten()
     }
 
-    /// The files that a version may be installed from.
+    /// The files that a version may be installed from: its wheels, or the archives it may be built from.
     pub(super) fn installable(&self, version: &PypiVersion, build: bool) -> Vec<&File<'a>> {
         let files = self.versions.get(version).map(Vec::as_slice).unwrap_or_default();
-        files.iter().filter(|file| file.yanked.is_none() && (build || file.wheel.is_some())).collect()
+        files.iter().filter(|file| file.yanked.is_none() && file.wheel.is_none() == build).collect()
+    }
+
+    /// The address of the file with these bytes, and its name.
+    pub(super) fn of_bytes(&self, sha256: Digest) -> Option<(&str, &str)> {
+        let file = self.files().find(|file| file.sha256 == Some(sha256))?;
+        Some((file.url.as_ref(), file.name.as_ref()))
     }
 
     /// The address of a file of this name.

@@ -127,7 +127,7 @@ fn an_explicit_version_that_cannot_be_installed_is_refused_with_the_reason() {
 
     for (spec, said) in [
         ("a-b==2.2.0", "bro [2Jken"),
-        ("a-b==2.3.0", "path:FILE.whl"),
+        ("a-b==2.3.0", "--allow-build"),
         ("a-b==2.4.0", "3.11 and 3.13"),
         ("a-b==2.4.0", ">=3.14"),
         ("a-b>=2.4,<2.5", "the 2 other"),
@@ -185,8 +185,37 @@ fn a_source_distribution_will_do_where_building_is_allowed() {
     assert_eq!(asked(&files, "a-b", None, true).unwrap().0, "2.0");
     let page = serde_json::to_vec(&document_of(&[wheel("1.0"), file("a_b-1.0.tar.gz")])).unwrap();
     let page = Page::read(&page, &"a-b".parse().unwrap()).unwrap();
-    let hashes = |build| page.installable(&"1.0".parse().unwrap(), build).len();
-    assert_eq!((hashes(false), hashes(true)), (1, 2));
+    let names = |build| -> Vec<String> {
+        page.installable(&"1.0".parse().unwrap(), build).iter().map(|file| file.name.to_string()).collect()
+    };
+    assert_eq!(names(false), ["a_b-1.0-py3-none-any.whl"]);
+    assert_eq!(names(true), ["a_b-1.0.tar.gz"]);
+    let archive = Digest::of(b"a_b-1.0.tar.gz");
+    assert_eq!(page.of_bytes(archive).map(|(_, name)| name), Some("a_b-1.0.tar.gz"));
+    assert_eq!(page.of_bytes(Digest::of(b"another")), None);
+}
+
+#[test]
+fn a_wheel_that_fits_goes_before_a_source_distribution() {
+    let built = |files: &[Value], python: Option<&str>| {
+        let document = serde_json::to_vec(&document_of(files)).unwrap();
+        let (spec, carried): (PypiSpec, _) = ("a-b".parse().unwrap(), carried());
+        let python = python.map(|python| python.parse().unwrap());
+        let page = read(&document, &index("https://index.example/"), spec.name()).unwrap();
+        let chosen = choose(&page, &Ask { spec: &spec, carried: &carried, python, build: true }).unwrap();
+        (chosen.python.to_string(), chosen.build)
+    };
+    let source = || file("a_b-1.0.tar.gz");
+    let native = || file(&format!("a_b-1.0-cp311-cp311-manylinux_2_28_{FITTING}.whl"));
+    assert_eq!(built(&[wheel("1.0"), source()], None), ("3.13".to_owned(), false));
+    assert_eq!(built(&[native(), source()], None), ("3.11".to_owned(), false));
+    assert_eq!(built(&[native(), source()], Some("3.13")), ("3.13".to_owned(), true));
+    assert_eq!(built(&[file("a_b-1.0-cp313-cp313-win_amd64.whl"), source()], None).1, true);
+    let taken_back = with(source(), "yanked", json!("broken"));
+    assert!(matches!(
+        asked(&[taken_back], "a-b", None, true),
+        Err(SourceError::NotInstallable { why: PassedOver::Yanked(_), .. })
+    ));
 }
 
 #[test]

@@ -138,10 +138,72 @@ fn refuses_one_package_too_many() {
     assert!(read(&(usual() + &many(MOST_ENTRIES - 1))).is_err());
 }
 
+/// The usual tree, of which one package is built with a tool and another with nothing.
+fn built() -> String {
+    line("Own_Server==1.2.0", &["wheel"])
+        + &line("A.B==v2.0-RC1", &["a"])
+        + &line("plain==1", &["p"])
+        + "[build A.B]\n"
+        + &line("Set.up==80", &["s2", "s1"])
+        + "[build plain]\n"
+}
+
 #[test]
-fn only_a_wheel_of_this_disk_has_a_place() {
+fn what_builds_a_package_is_apart_from_the_tree() {
+    let lock = read(&built()).unwrap();
+    assert_eq!(lock.entries().len(), 3, "tools are no part of what runs");
+    let names: Vec<_> = lock.builds().iter().map(|build| build.name().as_str()).collect();
+    assert_eq!(names, ["a-b", "plain"]);
+    let build = &lock.builds()[0];
+    assert_eq!((build.version().to_string().as_str(), build.sha256()), ("2.0rc1", hash("a")));
+    assert_eq!(build.tools().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["set-up"]);
+    assert!(
+        build.requirements().starts_with("set-up==80 \\\n    --hash=sha256:"),
+        "{}",
+        build.requirements()
+    );
+    assert_eq!(lock.builds()[1].requirements(), "");
+    assert!(!tree(&lock).requirements(&BTreeMap::new()).contains("set-up"));
+    assert_eq!(read(std::str::from_utf8(lock.bytes()).unwrap()).unwrap(), lock);
+    assert_ne!(lock.digest(), read(built().split('[').next().unwrap()).unwrap().digest());
+}
+
+#[test]
+fn refuses_a_build_that_is_not_of_one_archive_of_the_tree() {
+    let tree = || line("own-server==1.2.0", &["wheel"]) + &line("a==1", &["a"]);
+    let tool = line("t==1", &["t"]);
+    assert!(read(&(tree() + "[build a]\n" + &tool)).is_ok());
+    for sections in [
+        "[build b]\n".to_owned(),
+        "[build a]\n[build a]\n".to_owned(),
+        "[build A]\n[build a]\n".to_owned(),
+        "[build a]\n".to_owned() + &tool + &tool,
+        "[build a]\nt==1\n".to_owned(),
+        "[build a]\n--index-url https://elsewhere.example/\n".to_owned(),
+        "[build a]\nt @ https://elsewhere.example/t.whl --hash=sha256:00\n".to_owned(),
+        "[build a\n".to_owned(),
+        "[build]\n".to_owned(),
+        "[build a b]\n".to_owned(),
+        "[other a]\n".to_owned(),
+        "[build own-server]\n[build a]\n".to_owned() + "[build ../a]\n",
+    ] {
+        assert!(read(&(tree() + &sections)).is_err(), "{sections}");
+    }
+    let two = line("own-server==1.2.0", &["wheel"]) + &line("a==1", &["a", "other"]) + "[build a]\n";
+    assert!(read(&two).is_err(), "one of two archives");
+    let many: String = (0..=MOST_BUILDS).map(|i| line(&format!("p{i}==1"), &["p"])).collect();
+    let sections: String = (0..=MOST_BUILDS).map(|i| format!("[build p{i}]\n")).collect();
+    assert!(read(&(tree() + &many + &sections)).is_err());
+    assert!(read(&(tree() + &many + sections.split_once('\n').unwrap().1)).is_ok());
+}
+
+#[test]
+fn only_a_wheel_that_is_there_already_has_a_place() {
     let lock = read(&usual()).unwrap();
-    let placed = tree(&lock).requirements(Some("/tmp/work/own.whl"));
+    let placed = tree(&lock).requirements(&BTreeMap::from([(
+        "own-server".parse().unwrap(),
+        Placed { path: "/tmp/work/own.whl".into(), sha256: hash("wheel") },
+    )]));
     assert!(placed.contains("own-server @ file:///tmp/work/own.whl \\\n"), "{placed}");
     assert!(placed.contains("a-b==2.0rc1 \\\n"), "{placed}");
     assert!(matches!(read(&placed), Err(PlanRefused::Source { .. })), "no place is ever stored");
