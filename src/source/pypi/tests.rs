@@ -210,7 +210,7 @@ fn a_wheel_that_fits_goes_before_a_source_distribution() {
     assert_eq!(built(&[wheel("1.0"), source()], None), ("3.13".to_owned(), false));
     assert_eq!(built(&[native(), source()], None), ("3.11".to_owned(), false));
     assert_eq!(built(&[native(), source()], Some("3.13")), ("3.13".to_owned(), true));
-    assert_eq!(built(&[file("a_b-1.0-cp313-cp313-win_amd64.whl"), source()], None).1, true);
+    assert!(built(&[file("a_b-1.0-cp313-cp313-win_amd64.whl"), source()], None).1);
     let taken_back = with(source(), "yanked", json!("broken"));
     assert!(matches!(
         asked(&[taken_back], "a-b", None, true),
