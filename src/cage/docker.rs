@@ -41,6 +41,9 @@ use crate::text::Shown;
 /// How long one answer of the engine may take; a pull or an import streams and is not bound by it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Characters of an engine's refusal that are told.
+const SAID_CHARS: usize = 600;
+
 /// Docker, or an engine that speaks its API.
 pub struct Docker {
     api: bollard::Docker,
@@ -258,7 +261,7 @@ impl Engine for Docker {
                 version: version.version.unwrap_or_default(),
                 api: version.api_version.unwrap_or_default(),
                 address: self.address.clone(),
-                architecture: info.architecture.unwrap_or_default(),
+                architecture: architecture(info.architecture.unwrap_or_default()),
                 runtimes,
                 default_runtime: info.default_runtime.unwrap_or_default(),
                 cgroups: info.cgroup_version.map(|version| version.to_string()).unwrap_or_default(),
@@ -279,6 +282,7 @@ impl Engine for Docker {
                     labels: image.labels.into_iter().collect(),
                     size: image.size.try_into().unwrap_or(0),
                 })
+                .filter(|image| holds(&image.labels, labels))
                 .collect())
         }
         .boxed()
@@ -335,12 +339,12 @@ impl Engine for Docker {
                 .build();
             let body = bollard::body_try_stream(ReaderStream::with_capacity(file, 256 * 1024));
             let mut progress = self.api.create_image(Some(options), Some(body), None);
+            let mut made = None;
             while let Some(step) = progress.next().await {
-                step.map_err(refused(doing))?;
+                made = step.map_err(refused(doing))?.status.filter(|status| status.starts_with("sha256:"));
             }
-            let image =
-                self.api.inspect_image(&format!("{repository}:{tag}")).await.map_err(refused(doing))?;
-            Ok(ImageId::new(image.id.unwrap_or_default()))
+            // by the engine's own word, not by a name: Podman gives an import another one than was asked for
+            made.map(ImageId::new).ok_or_else(|| said("it does not say which image it made"))
         }
         .boxed()
     }
@@ -430,6 +434,7 @@ impl Engine for Docker {
                     let labels = container.labels.unwrap_or_default().into_iter().collect();
                     container.id.map(|id| CageRecord { handle: Handle::new(id), labels })
                 })
+                .filter(|cage| holds(&cage.labels, labels))
                 .collect())
         }
         .boxed()
@@ -464,9 +469,24 @@ fn reference(labels: &Labels) -> (String, String) {
     (format!("pinfold/{kind}"), tag)
 }
 
+/// The first of the labels alone: Podman's API joins several into one that nothing has. [`holds`] sees to the rest.
 fn filters(labels: &Labels) -> HashMap<String, Vec<String>> {
-    let wanted = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let wanted = labels.iter().take(1).map(|(name, value)| format!("{name}={value}")).collect();
     HashMap::from([("label".to_owned(), wanted)])
+}
+
+/// Whether something has all of the labels that were asked for.
+fn holds(labels: &Labels, wanted: &Labels) -> bool {
+    wanted.iter().all(|(name, value)| labels.get(name) == Some(value))
+}
+
+/// A processor's name as Rust and wheels have it; engines write Go's name or the kernel's.
+fn architecture(name: String) -> String {
+    match name.as_str() {
+        "amd64" => "x86_64".into(),
+        "arm64" => "aarch64".into(),
+        _ => name,
+    }
 }
 
 fn refused(doing: &'static str) -> impl Fn(ApiError) -> EngineError {
@@ -475,7 +495,8 @@ fn refused(doing: &'static str) -> impl Fn(ApiError) -> EngineError {
             ApiError::DockerResponseServerError { message, .. } => message.clone(),
             other => other.to_string(),
         };
-        let said = Shown::new(&text);
+        // an engine may quote the whole of what it was asked
+        let said = Shown::new(&text.chars().take(SAID_CHARS).collect::<String>());
         match error {
             _ if no_room(&text) => EngineError::Full { doing, said },
             // no answer at all, or not a whole one

@@ -171,7 +171,7 @@ pub struct About {
     pub api: String,
     /// Where it was found.
     pub address: String,
-    /// `x86_64`, `aarch64`, …, as the engine spells it.
+    /// `x86_64`, `aarch64`, ….
     pub architecture: String,
     /// The low-level runtimes it offers.
     pub runtimes: Vec<String>,

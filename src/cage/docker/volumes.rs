@@ -8,7 +8,7 @@ use bollard::errors::Error as ApiError;
 use bollard::models::{Volume, VolumeCreateRequest};
 use bollard::query_parameters::{ListVolumesOptionsBuilder, RemoveVolumeOptions};
 
-use super::{filters, refused};
+use super::{filters, holds, refused};
 use crate::cage::engine::{EngineError, Labels, VolumeRecord};
 
 pub(super) async fn find(api: &Docker, name: &str) -> Result<Option<VolumeRecord>, EngineError> {
@@ -33,7 +33,13 @@ pub(super) async fn make(api: &Docker, name: &str, labels: Labels) -> Result<Vol
 pub(super) async fn all(api: &Docker, labels: &Labels) -> Result<Vec<VolumeRecord>, EngineError> {
     let options = ListVolumesOptionsBuilder::default().filters(&filters(labels)).build();
     let listed = api.list_volumes(Some(options)).await.map_err(refused("list its volumes"))?;
-    Ok(listed.volumes.unwrap_or_default().into_iter().map(record).collect())
+    Ok(listed
+        .volumes
+        .unwrap_or_default()
+        .into_iter()
+        .map(record)
+        .filter(|volume| holds(&volume.labels, labels))
+        .collect())
 }
 
 pub(super) async fn remove(api: &Docker, name: &str) -> Result<(), EngineError> {
