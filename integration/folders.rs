@@ -33,6 +33,7 @@ tests![
     a_folder_is_written_and_what_would_run_later_is_not,
     no_way_around_what_stays_read_only,
     git_works_in_a_folder_and_its_settings_stay,
+    what_gits_settings_name_stays_too,
     what_comes_to_be_is_told,
     nothing_gets_a_set_id_bit,
     what_comes_to_be_anywhere_is_told,
@@ -381,6 +382,41 @@ fn git_works_in_a_folder_and_its_settings_stay() {
         let ran = git(&mut server.session(), theirs.path(), &["status", "--short"]);
         assert_eq!(ran["code"], 0, "{ran}");
     }
+}
+
+fn what_gits_settings_name_stays_too() {
+    let folder = Folder::new();
+    folder.write(".git/HEAD", "ref: refs/heads/main");
+    folder.write(".git/config", "[core]\nhooksPath = tools/checks\n[include]\npath = ../tools/settings\n");
+    folder.write(".git/rebase-merge/git-rebase-todo", "exec true");
+    let named = ["tools/checks/pre-commit", "tools/settings", ".git/rebase-merge/git-rebase-todo"];
+    folder.write(named[0], "before");
+    folder.write(named[1], "before");
+    let server = probe("probe-named", &["--mount", &folder.option(":rw")]);
+    let mut session = server.session();
+    for name in named {
+        for what in ["write", "remove"] {
+            fails(&mut session, what, &folder.file(name), json!({}), &["EROFS", "EBUSY"]);
+        }
+    }
+    fails(&mut session, "write", &folder.file("tools/checks/post-commit"), json!({}), &["EROFS"]);
+    does(&mut session, "write", &folder.file("tools/other"));
+    drop(session);
+    assert_eq!(folder.read(named[0]), "before");
+
+    // nor by a mount of its own, whatever it is called
+    let refused = |name: &str| {
+        let option = format!("{}:rw", folder.file(name));
+        let ran = server.home().run(["--json", "show", "npm:anything", "--mount", &option]);
+        let said = ran.failed(11, "mount-refused").error();
+        said["why"].as_str().unwrap().to_owned()
+    };
+    folder.write(".git/modules/x/HEAD", "ref");
+    folder.write(".git/modules/x/hooks/pre-commit", "before");
+    for name in [".git/rebase-merge", ".git/modules/x/hooks", ".git/modules"] {
+        assert!(refused(name).contains("git "), "{name}");
+    }
+    assert!(refused("tools/checks").contains("git runs what is in it"), "{}", refused("tools/checks"));
 }
 
 fn what_comes_to_be_is_told() {

@@ -11,6 +11,8 @@
 pub mod forbidden;
 pub mod held;
 mod refused;
+mod repository;
+mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,7 +21,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access as Right, AtFlags, CWD, Mode, OFlags, accessat, fstat, lstat, open};
 use rustix::io::Errno;
 
-use self::forbidden::{Forbidden, Places};
+use self::forbidden::Places;
 use self::held::Found;
 pub use self::refused::FolderRefused;
 use crate::plan::{Access, AllowRoot, FolderPath, Mount, MountAsked, User};
@@ -232,8 +234,9 @@ impl Folders {
     /// What to tell about each folder.
     pub fn told(&self) -> Vec<Told> {
         let of = |folder: &Folder| {
-            let texts =
-                |all: &BTreeSet<PathBuf>| held::told(all).iter().map(|name| Shown::new(name)).collect();
+            let texts = |all: &BTreeSet<PathBuf>| {
+                folder.found.told(all).iter().map(|name| Shown::new(name)).collect()
+            };
             Told {
                 path: Shown::new(folder.mount.path().as_str()),
                 held: texts(&folder.found.held),
@@ -311,9 +314,8 @@ fn one(mount: &Mount, paths: &BTreeSet<PathBuf>, grounds: &Grounds) -> Result<Fo
         return Err(FolderRefused::Forbidden { path: shown(), forbidden });
     }
     if mount.access() == Access::Write
-        && let Some(why) = held::is_held(path)
+        && let Some(forbidden) = held::is_held(path)
     {
-        let forbidden = Forbidden { place: path.to_owned(), how: "is", why };
         return Err(FolderRefused::Forbidden { path: shown(), forbidden });
     }
     // with the rights that this process uses its files with: who may ask the engine could reach any folder through it
@@ -437,6 +439,15 @@ impl From<held::TooMuch> for Shown {
             }
             held::TooMuch::Unnameable(path) => {
                 format!("the name of {} is no UTF-8, and what is in it cannot be held", path.display())
+            }
+            held::TooMuch::Settings(path) => {
+                format!(
+                    "{} holds more settings of git's than are read, and may name more to hold",
+                    path.display()
+                )
+            }
+            held::TooMuch::Hooks(by) => {
+                format!("git runs what is in it: {} has hooks taken from there", by.display())
             }
         })
     }

@@ -11,6 +11,7 @@ mod config;
 mod home;
 mod launch;
 mod lock;
+mod plain;
 mod private;
 mod seal;
 
@@ -19,6 +20,9 @@ pub use config::{Config, ConsentBy};
 pub use home::{Home, HomeId};
 pub use launch::{Launch, LaunchId};
 pub use lock::FileLock;
+#[cfg(test)]
+pub(crate) use plain::tests::pipe;
+pub use plain::{open_plain, read_plain};
 pub(crate) use private::TEMPORARY;
 pub use private::{ensure_private_dir, list_private, read_private, remove_private, write_private};
 pub use seal::{Seal, SealKey};

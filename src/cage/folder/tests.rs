@@ -111,7 +111,7 @@ fn gives_a_folder_with_what_is_held_in_it_and_the_way_there() {
     let both = [here.mount("w", Access::Read), here.mount("w/a/b", Access::Write)];
     assert_eq!(told(&here.judge(&both).unwrap()), [" ro", "a/b rw", "a/b/.git rw", "a/b/.git/hooks ro"]);
     // and one below what is held: the way there stays as it is
-    here.folder("w/.claude/worktrees/x");
+    here.folder("w/.claude/worktrees/x/.git");
     let both = [here.mount("w", Access::Write), here.mount("w/.claude/worktrees/x", Access::Write)];
     let told_of = told(&here.judge(&both).unwrap());
     let below: Vec<&String> = told_of.iter().filter(|bind| bind.starts_with(".claude")).collect();
