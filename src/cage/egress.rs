@@ -230,7 +230,7 @@ impl Egress {
             Way::Private(host) => self.resolver.private(host).await,
             Way::ThirdParty => self.resolver.vetted(&name).await,
         };
-        let opened = match addresses {
+        let opened = match addresses.and_then(|addresses| addresses.no_engine(port)) {
             Ok(addresses) => addresses.connect_by(port, &self.connector).await,
             Err(error) => Err(error),
         };
@@ -240,7 +240,7 @@ impl Egress {
                 Ok(Box::new(Held { stream, _slot: slot }))
             }
             Err(error) if error.is_refusal() => {
-                let remedy = own_name(&error).then(|| Remedy::Private(name.clone(), Some(port)));
+                let remedy = own_name(&error).then(|| Remedy::private(&name, Some(port))).flatten();
                 Err(self.deny(name.as_str(), Some(port), remedy, &error))
             }
             Err(error) => {
@@ -256,7 +256,7 @@ impl Egress {
                 self.deny(name.as_str(), port, Some(Remedy::Public(rule)), &"the plan does not list it")
             }
             Err(why) => {
-                let remedy = name.private().is_ok().then(|| Remedy::Private(name.clone(), port));
+                let remedy = Remedy::private(name, port);
                 self.deny(name.as_str(), port, remedy, &why)
             }
         }

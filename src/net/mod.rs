@@ -9,6 +9,7 @@
 pub mod address;
 pub mod client;
 pub mod names;
+pub(crate) mod own;
 pub mod resolver;
 pub mod roots;
 pub mod target;
@@ -51,6 +52,16 @@ pub enum NetError {
         host: Shown,
         /// The address and its class.
         refused: RefusedAddress,
+    },
+    /// A container engine of this machine would take orders there.
+    #[error(
+        "{host} leads to this machine, where port {port} is a container engine's: whoever speaks to it is root"
+    )]
+    Engine {
+        /// The name.
+        host: Shown,
+        /// The port.
+        port: u16,
     },
     /// A host answered with a redirect that is not followed.
     #[error("{host} redirects to where it must not: {why}")]
@@ -133,6 +144,7 @@ impl NetError {
                 | Self::Url(_)
                 | Self::NotPublic { .. }
                 | Self::NeverReached { .. }
+                | Self::Engine { .. }
                 | Self::Redirect { .. }
         )
     }

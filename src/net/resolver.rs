@@ -24,6 +24,7 @@ use tokio::time::timeout;
 use super::NetError;
 use super::address;
 use super::names::HostName;
+use super::own;
 use super::target::{OperatorHost, OperatorUrl, Target};
 use crate::text::Shown;
 
@@ -162,6 +163,17 @@ impl Addresses {
     /// The first few as socket addresses, in the order they are worth trying in.
     pub fn to_try(&self, port: u16) -> impl Iterator<Item = SocketAddr> + '_ {
         self.addresses.iter().take(ADDRESSES_TRIED).map(move |address| SocketAddr::new(*address, port))
+    }
+
+    /// Keeps whoever asks from a container engine of this machine's, whatever name leads there.
+    ///
+    /// # Errors
+    /// [`NetError::Engine`] if the port is an engine's and one of the addresses is this machine's own.
+    pub(crate) fn no_engine(self, port: u16) -> Result<Self, NetError> {
+        match self.addresses.iter().any(|address| own::is_an_engine(*address, port)) {
+            true => Err(NetError::Engine { host: Shown::new(&self.host), port }),
+            false => Ok(self),
+        }
     }
 
     /// Connects to the first address that accepts: at most four are tried in turn, 5 s each.

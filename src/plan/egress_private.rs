@@ -30,18 +30,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::failure::{Code, Failure};
+use crate::net::own::ENGINE_PORTS;
 use crate::net::{HostName, NotAHostName, OperatorHost, RefusedName};
 use crate::text::Shown;
-
-/// Ports on which a container engine takes orders, where it listens at all: whoever speaks to it there is root on this
-/// machine. Source: the IANA registry, `docker` and `docker-s`.
-const ENGINE_PORTS: [u16; 2] = [2375, 2376];
 
 /// One way to this machine or its network: a name and a port.
 ///
 /// `localhost`, and any name under it, is this machine's loopback and nothing else. Every other name is resolved by this
 /// machine's own resolver at each connection, and may lead to any address but those of
-/// [`crate::net::address::NEVER`]. A name that is public may be given too: inside a company one often leads to a
+/// [`crate::net::address::NEVER`], and to this machine's own on any port but a container engine's. A name that is public may be given too: inside a company one often leads to a
 /// private address.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PrivateWay {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rule::EgressRule;
 use crate::net::HostName;
+use crate::plan::PrivateWay;
 use crate::text::Shown;
 
 /// The most names that are remembered as reached, as denied, and as failed.
@@ -73,6 +74,15 @@ pub enum Remedy {
 const NO_PORT: &str = "PORT";
 
 impl Remedy {
+    /// `--egress-private` with this name and port, if that option would take them.
+    pub(super) fn private(name: &HostName, port: Option<u16>) -> Option<Self> {
+        let taken = match port {
+            Some(port) => PrivateWay::typed(&format!("{name}:{port}")).is_ok(),
+            None => name.private().is_ok(),
+        };
+        taken.then(|| Self::Private(name.clone(), port))
+    }
+
     /// The option's name and its value.
     pub fn words(&self) -> [String; 2] {
         match self {
@@ -99,7 +109,7 @@ impl TryFrom<[String; 2]> for Remedy {
             "--egress-private" => {
                 let (name, port) = value.rsplit_once(':').ok_or(NONE)?;
                 let port = if port == NO_PORT { None } else { Some(port.parse().map_err(|_| NONE)?) };
-                Ok(Self::Private(name.parse().map_err(|_| NONE)?, port))
+                Self::private(&name.parse().map_err(|_| NONE)?, port).ok_or(NONE)
             }
             _ => Err(NONE),
         }
@@ -271,6 +281,8 @@ mod tests {
             r#"["--egress-private","nas"]"#,
             r#"["--egress-private","a b:80"]"#,
             r#"["--egress-private","nas:99999"]"#,
+            r#"["--egress-private","localhost:2375"]"#,
+            r#"["--egress-private","metadata:80"]"#,
         ] {
             assert!(serde_json::from_str::<Remedy>(bad).is_err(), "{bad}");
         }

@@ -291,6 +291,34 @@ async fn a_private_name_is_resolved_at_each_connection_and_never_leads_to_metada
 }
 
 #[tokio::test]
+async fn no_name_leads_to_an_engine_of_this_machines() {
+    for (here, there) in [("127.0.0.1", "198.51.100.7"), ("::1", "fd00::7")] {
+        let one = private(&["me.corp:2375", "me.corp:5432"], &[], &[&[there, here]]);
+        let refused = one.egress.connect("me.corp", 2375).await.map(drop).unwrap_err();
+        assert!(refused.to_string().contains("whoever speaks to it is root"), "{refused}");
+        assert_eq!(one.egress.denied()[0].remedy, None);
+        assert!(one.egress.connect("me.corp", 5432).await.is_ok(), "any other port is");
+        let other = private(&["you.corp:2375"], &[], &[&[there]]);
+        assert!(other.egress.connect("you.corp", 2375).await.is_ok(), "and another machine's");
+    }
+}
+
+#[tokio::test]
+async fn what_the_option_refuses_is_not_advised() {
+    let none = watched(&["public"], &[&["127.0.0.1"]]);
+    for (name, port) in
+        [("localhost", 2375), ("localhost", 2376), ("host.docker.internal", 80), ("localhost", 2377)]
+    {
+        assert!(none.egress.connect(name, port).await.is_err());
+    }
+    let advised: Vec<_> = none.egress.denied().into_iter().filter_map(|denied| denied.remedy).collect();
+    assert_eq!(
+        advised.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["--egress-private localhost:2377"]
+    );
+}
+
+#[tokio::test]
 async fn an_allowed_host_that_cannot_be_connected_to_is_remembered_with_the_reason() {
     let mut one = watched(&["api.example.com"], &[&["9.9.9.9"]]);
     one.egress.connector =
