@@ -42,6 +42,7 @@ tests![
     a_folder_that_is_no_longer_the_same_is_not_given,
     a_folder_that_is_turned_under_the_engines_hands_is_noticed_inside,
     folders_that_no_server_is_given_are_refused_by_name,
+    a_folder_that_a_mount_shows_elsewhere_is_refused_there_too,
     a_user_gives_no_right_that_they_do_not_have,
     sockets_in_a_folder_lead_nowhere,
     what_is_mounted_in_a_folder_does_not_come_along,
@@ -672,6 +673,50 @@ fn folders_that_no_server_is_given_are_refused_by_name() {
 }
 
 /// Whoever may ask the engine could reach every file through it: so what they may not do themselves is refused.
+fn a_folder_that_a_mount_shows_elsewhere_is_refused_there_too() {
+    if !root() {
+        return;
+    }
+    let (of_user, other, home) = (Folder::new(), Folder::new(), Home::new());
+    for name in [".kube/deep/x", "work/.git/hooks/x"] {
+        of_user.write(name, "x");
+    }
+    // kept on another disk, and shown where it belongs
+    other.write("disk/netlify/x", "x");
+    of_user.write(".config/netlify/y", "y");
+    for name in ["kube", "deep", "hooks", "work"] {
+        other.write(&format!("{name}/y"), "y");
+    }
+    let shown = [
+        (of_user.file(".kube"), other.file("kube")),
+        (of_user.file(".kube/deep"), other.file("deep")),
+        (of_user.file("work/.git/hooks"), other.file("hooks")),
+        (of_user.file("work"), other.file("work")),
+        (other.file("disk/netlify"), of_user.file(".config/netlify")),
+    ];
+    let bind = |(from, to): &(String, String)| {
+        Command::new("mount").args(["--bind", from, to]).status().unwrap().success()
+    };
+    let mounted = shown.iter().filter(|one| bind(one)).count();
+    let why = |name: &str| {
+        let mut command = home.command(["--json", "show", "npm:anything", "--mount", &other.file(name)]);
+        command.env("HOME", of_user.path());
+        let ran = run(command);
+        let refused = (ran.code == Some(11)).then(|| ran.error());
+        let refused = refused.filter(|error| error["code"] == "mount-refused");
+        refused.map(|error| error["why"].as_str().unwrap().to_owned())
+    };
+    let seen = ["kube", "deep", "disk", "disk/netlify", "hooks:rw", "work"].map(why);
+    for (_, at) in &shown {
+        let _ = Command::new("umount").arg(at).status();
+    }
+    assert_eq!(mounted, shown.len());
+    for (why, said) in seen.iter().zip(["cluster", "cluster", "tokens", "tokens", "git "]) {
+        assert!(why.as_ref().is_some_and(|why| why.contains(said)), "{why:?}: {said}");
+    }
+    assert_eq!(seen.last().unwrap().as_deref(), None, "what may be given may be given from there");
+}
+
 fn a_user_gives_no_right_that_they_do_not_have() {
     if !root() {
         return;

@@ -8,6 +8,7 @@
 //! Invariants: nothing is created on this machine; a [`Bind`] is made here alone, of what was judged; a folder is not
 //! given where its owner is somebody whose rights the user of Pinfold does not have.
 
+mod aliases;
 pub mod forbidden;
 pub mod held;
 mod refused;
@@ -21,7 +22,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access as Right, AtFlags, CWD, Mode, OFlags, accessat, fstat, lstat, open};
 use rustix::io::Errno;
 
-use self::forbidden::Places;
+use self::aliases::Alias;
+use self::forbidden::{Forbidden, Places, Reach};
 use self::held::Found;
 pub use self::refused::FolderRefused;
 use crate::plan::{Access, AllowRoot, FolderPath, Mount, MountAsked, User};
@@ -309,14 +311,23 @@ fn one(mount: &Mount, paths: &BTreeSet<PathBuf>, grounds: &Grounds) -> Result<Fo
         }
         _ => return Err(FolderRefused::NotAFolder { path: shown() }),
     }
-    let is_there = |place: &Path| std::fs::symlink_metadata(place).is_ok();
-    if let Some(forbidden) = grounds.places.forbid(path, mount.access(), &is_there) {
+    let identity = Identity { device: found.st_dev, inode: found.st_ino };
+    let others = aliases::aliases(&opened, path).map_err(|error| FolderRefused::of(&error, path))?;
+    if let Some(forbidden) = forbid(path, mount.access(), grounds) {
         return Err(FolderRefused::Forbidden { path: shown(), forbidden });
     }
-    if mount.access() == Access::Write
-        && let Some(forbidden) = held::is_held(path)
-    {
-        return Err(FolderRefused::Forbidden { path: shown(), forbidden });
+    // those that are seen there: another mount may lie on top; what cannot be looked at may be
+    let seen = |other: &Alias| match (identity_of(&other.here), identity_of(&other.there)) {
+        (Ok(here), Ok(there)) => here == there,
+        (here, there) => here.is_err_and(|e| e == Errno::ACCESS) || there.is_err_and(|e| e == Errno::ACCESS),
+    };
+    for other in others.iter().filter(|other| seen(other)) {
+        if let Some(mut forbidden) = forbid(&other.there, mount.access(), grounds) {
+            if other.here != path {
+                forbidden.how = "holds";
+            }
+            return Err(FolderRefused::Forbidden { path: shown(), forbidden });
+        }
     }
     // with the rights that this process uses its files with: who may ask the engine could reach any folder through it
     let mut wanted = Right::READ_OK | Right::EXEC_OK;
@@ -332,8 +343,38 @@ fn one(mount: &Mount, paths: &BTreeSet<PathBuf>, grounds: &Grounds) -> Result<Fo
         Access::Write => held::look(path, paths)
             .map_err(|why| FolderRefused::TooMuch { path: shown(), why: why.into() })?,
     };
-    let identity = Identity { device: found.st_dev, inode: found.st_ino };
     Ok(Folder { mount: mount.clone(), identity, owner: (found.st_uid, found.st_gid), found: found_in })
+}
+
+/// Why a folder at this path is not given.
+fn forbid(path: &Path, access: Access, grounds: &Grounds) -> Option<Forbidden> {
+    let is_there = |place: &Path| std::fs::symlink_metadata(place).is_ok();
+    grounds
+        .places
+        .forbid(path, access, &is_there)
+        .or_else(|| forbid_behind_links(path, access, &grounds.places))
+        .or_else(|| held::is_held(path).filter(|_| access == Access::Write))
+}
+
+/// The same for places that are not given and that a link puts elsewhere (`~/.ssh` on another disk), by where they are
+/// and, as a mount has a name of its own for it, by which file they are.
+fn forbid_behind_links(path: &Path, access: Access, places: &Places) -> Option<Forbidden> {
+    let above: Vec<(&Path, Option<Identity>)> =
+        path.ancestors().map(|above| (above, identity_of(above).ok())).collect();
+    for place in places.all(access) {
+        let Ok(real) = place.path.canonicalize() else { continue };
+        let is = identity_of(&real).ok();
+        let same = above.iter().find(|(_, identity)| identity.is_some() && *identity == is);
+        let how = match same {
+            Some((above, _)) if *above == path => Some("is"),
+            Some(_) if place.reach == Reach::Whole => Some("lies in"),
+            _ => forbidden::how(path, &real, place.reach),
+        };
+        if let Some(how) = how {
+            return Some(Forbidden { place: real, how, why: place.why });
+        }
+    }
+    None
 }
 
 fn leads_to(opened: &OwnedFd) -> std::io::Result<PathBuf> {
@@ -378,6 +419,10 @@ fn whose(all: &[Folder], grounds: &Grounds, root: Option<User>) -> Result<User, 
 fn identity(path: &Path) -> Option<(Identity, u32)> {
     let found = lstat(path).ok()?;
     Some((Identity { device: found.st_dev, inode: found.st_ino }, found.st_uid))
+}
+
+fn identity_of(path: &Path) -> Result<Identity, Errno> {
+    lstat(path).map(|found| Identity { device: found.st_dev, inode: found.st_ino })
 }
 
 /// The mounts of a cage: each folder; what is held in it, to be read; and the folders on the way there as they are, so

@@ -265,7 +265,7 @@ pub struct Forbidden {
 }
 
 /// How a folder lies to a place; none where they have nothing to do with each other.
-fn how(folder: &Path, place: &Path, reach: Reach) -> Option<&'static str> {
+pub(super) fn how(folder: &Path, place: &Path, reach: Reach) -> Option<&'static str> {
     if folder == place {
         Some("is")
     } else if place.starts_with(folder) {
@@ -277,7 +277,50 @@ fn how(folder: &Path, place: &Path, reach: Reach) -> Option<&'static str> {
     }
 }
 
+/// A place that is not given, of this machine.
+pub struct Place {
+    /// Its path.
+    pub path: PathBuf,
+    /// How far that reaches.
+    pub reach: Reach,
+    /// Why.
+    pub why: &'static str,
+    /// Whether what holds it is refused even if it is not there.
+    always: bool,
+}
+
 impl Places {
+    /// Every place that a server of this access is not given.
+    pub fn all(&self, access: Access) -> Vec<Place> {
+        let applies = |row: &&Row| row.to == Access::Read || access == Access::Write;
+        let always = |path: &Path, reach, why| Place { path: path.to_owned(), reach, why, always: true };
+        let mut all = Vec::new();
+        for own in &self.own {
+            all.push(always(own, Reach::Whole, "it is Pinfold's own: pins, and the key that seals them"));
+        }
+        for row in SYSTEM.iter().filter(applies) {
+            all.push(always(Path::new(row.place), row.reach, row.why));
+        }
+        for home in &self.homes {
+            let why = "it is a whole home: keys, credentials, and what runs at the next log-in";
+            all.push(always(home, Reach::Itself, why));
+            // what holds a place that is not there holds nothing
+            all.extend(IN_A_HOME.iter().filter(applies).map(|row| Place {
+                path: home.join(row.place),
+                reach: row.reach,
+                why: row.why,
+                always: false,
+            }));
+        }
+        for socket in &self.sockets {
+            all.push(always(socket, Reach::Itself, "whoever reaches the engine is root on this machine"));
+        }
+        if let Some(program) = self.program.as_ref().filter(|_| access == Access::Write) {
+            all.push(always(program, Reach::Itself, "it is Pinfold itself"));
+        }
+        all
+    }
+
     /// The first reason not to give a folder to a server; `is_there` says whether something exists.
     pub fn forbid(
         &self,
@@ -285,57 +328,25 @@ impl Places {
         access: Access,
         is_there: &dyn Fn(&Path) -> bool,
     ) -> Option<Forbidden> {
-        let found = |place: &Path, reach, why| {
-            how(folder, place, reach).map(|how| Forbidden { place: place.to_owned(), how, why })
-        };
-        let applies = |row: &&Row| row.to == Access::Read || access == Access::Write;
-        let own = |place: &PathBuf| {
-            found(place, Reach::Whole, "it is Pinfold's own: pins, and the key that seals them")
-        };
-        if let Some(forbidden) = self.own.iter().find_map(own) {
-            return Some(forbidden);
-        }
-        for row in SYSTEM.iter().filter(applies) {
-            if let Some(forbidden) = found(Path::new(row.place), row.reach, row.why) {
-                return Some(forbidden);
-            }
-        }
-        for home in &self.homes {
-            let why = "it is a whole home: keys, credentials, and what runs at the next log-in";
-            if let Some(forbidden) = found(home, Reach::Itself, why) {
-                return Some(forbidden);
-            }
-            for row in IN_A_HOME.iter().filter(applies) {
-                let place = home.join(row.place);
-                // what holds a place that is not there holds nothing
-                if let Some(forbidden) = found(&place, row.reach, row.why)
-                    && (forbidden.how != "holds" || is_there(&place))
-                {
-                    return Some(forbidden);
-                }
+        for Place { path: place, reach, why, always } in self.all(access) {
+            if let Some(how) = how(folder, &place, reach)
+                && (always || how != "holds" || is_there(&place))
+            {
+                return Some(Forbidden { place, how, why });
             }
         }
         for (name, why) in ANYWHERE {
-            let place = folder.ancestors().find(|part| part.file_name().is_some_and(|last| last == *name));
-            if let Some(forbidden) = place.and_then(|place| found(place, Reach::Whole, why)) {
-                return Some(forbidden);
+            let named = |part: &&Path| part.file_name().is_some_and(|last| last == *name);
+            if let Some(place) = folder.ancestors().find(named) {
+                let how = if place == folder { "is" } else { "lies in" };
+                return Some(Forbidden { place: place.to_owned(), how, why });
             }
             let below = folder.join(name);
             if is_there(&below) {
                 return Some(Forbidden { place: below, how: "holds", why });
             }
         }
-        for socket in &self.sockets {
-            if let Some(forbidden) =
-                found(socket, Reach::Itself, "whoever reaches the engine is root on this machine")
-            {
-                return Some(forbidden);
-            }
-        }
-        match &self.program {
-            Some(program) if access == Access::Write => found(program, Reach::Itself, "it is Pinfold itself"),
-            _ => None,
-        }
+        None
     }
 }
 

@@ -89,6 +89,33 @@ fn refuses_a_file_and_a_path_that_became_a_link() {
 }
 
 #[test]
+fn what_a_link_puts_elsewhere_is_not_given_there_either() {
+    let mut here = Here::new();
+    for name in ["home/.config", "disk/keys/old", "disk/other", "dotfiles/nvim/lua", "dotfiles/other"] {
+        here.folder(name);
+    }
+    symlink(here.path("disk/keys"), here.path("home/.kube")).unwrap();
+    symlink(here.path("dotfiles/nvim"), here.path("home/.config/nvim")).unwrap();
+    here.grounds.places.homes = vec![here.path("home")];
+    let refused = |name: &str, access| match here.judge(&[here.mount(name, access)]) {
+        Err(FolderRefused::Forbidden { forbidden, .. }) => Some(forbidden.how),
+        other => other.map(|_| None).unwrap(),
+    };
+    for (name, read, write) in [
+        ("disk/keys", Some("is"), Some("is")),
+        ("disk/keys/old", Some("lies in"), Some("lies in")),
+        ("disk", Some("holds"), Some("holds")),
+        ("disk/other", None, None),
+        ("dotfiles", None, Some("holds")),
+        ("dotfiles/nvim/lua", None, Some("lies in")),
+        ("dotfiles/other", None, None),
+    ] {
+        assert_eq!(refused(name, Access::Read), read, "{name}");
+        assert_eq!(refused(name, Access::Write), write, "{name}:rw");
+    }
+}
+
+#[test]
 fn gives_a_folder_with_what_is_held_in_it_and_the_way_there() {
     let here = Here::new();
     for name in ["w/.vscode", "w/a/b/.git/hooks", "w/plain"] {
