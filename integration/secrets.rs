@@ -80,13 +80,22 @@ fn a_credential_is_in_the_servers_environment_and_nowhere_else() {
         assert!(inside || !holds(&line, &token), "in the command line of {:?}", process.path());
     }
     session.text("say", json!({"text": "one line on standard error"}));
+    // nor where the server itself gives it away, in a name or on its standard error
+    session.text("say", json!({"text": format!("it is {token}.")}));
+    for name in [format!("{token}.evil.example"), token.replace('-', ".").to_uppercase()] {
+        session.data("resolve", json!({"name": name}));
+    }
     let (_, stderr) = session.finish();
     said.push(stderr);
+    for told in [format!("it is [{NAME}]."), format!("[{NAME}].evil.example")] {
+        assert!(said.last().unwrap().contains(&told), "{told}: {said:#?}");
+    }
+    said.push(run(with(&["egress", "probe"])).ended(0).to_string());
     said.push(run(with(&["--json", "tools", "probe"])).ended(0).to_string());
     said.push(run(with(&["--json", "pins", "show", "probe"])).ended(0).to_string());
     said.push(run(with(&["--json", "call", "probe", "exit"])).to_string());
     for text in said {
-        assert!(!text.contains(&token), "printed: {text}");
+        assert!(!text.to_lowercase().contains(&token.to_lowercase()), "printed: {text}");
     }
     for (path, bytes) in files(home.path()) {
         assert!(!holds(&bytes, &token), "in {path}");

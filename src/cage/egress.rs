@@ -12,7 +12,7 @@
 //! [`HostName`], and there is no way from that to the other.
 //!
 //! Invariants: no rule, nothing leaves; literal addresses are no names and never pass; what is recorded is bounded
-//! whatever the cage asks for.
+//! whatever the cage asks for, and holds no credential that the server was given.
 
 mod history;
 mod record;
@@ -39,6 +39,7 @@ use super::gate::{Duplex, Gate, GateRefused};
 use crate::failure::{Code, Failure};
 use crate::net::{HostName, NetError, OperatorHost, Resolver, Target};
 use crate::plan::PrivateWay;
+use crate::secret::Mask;
 use crate::source::{Registries, Registry};
 use crate::text::Shown;
 
@@ -75,6 +76,7 @@ pub struct Egress {
     slots: Arc<Semaphore>,
     record: Mutex<Tally>,
     shut: AtomicBool,
+    mask: Arc<Mask>,
 }
 
 impl Egress {
@@ -94,6 +96,7 @@ impl Egress {
             slots: Arc::new(Semaphore::new(CONNECTIONS)),
             record: Mutex::default(),
             shut: AtomicBool::new(false),
+            mask: Arc::default(),
         }
     }
 
@@ -107,6 +110,13 @@ impl Egress {
     #[must_use]
     pub fn and_private<'a>(mut self, ways: impl IntoIterator<Item = &'a PrivateWay>) -> Self {
         self.private.extend(ways.into_iter().map(|way| (way.host(), way.port())));
+        self
+    }
+
+    /// With these credentials left out of what is recorded and said: a server can put one in a name.
+    #[must_use]
+    pub fn without(mut self, mask: Arc<Mask>) -> Self {
+        self.mask = mask;
         self
     }
 
@@ -223,6 +233,7 @@ impl Egress {
         };
         // Taken before the look-up, so that slow name servers are bounded too.
         let slot = self.slots.clone().try_acquire_owned().map_err(|_| {
+            let name = self.told(name.as_str());
             GateRefused::new(format_args!("{name}:{port}: {CONNECTIONS} connections are open already"))
         })?;
         let addresses = match way {
@@ -236,7 +247,7 @@ impl Egress {
         };
         match opened {
             Ok(stream) => {
-                self.record().reach(Shown::from(&name), port, 1);
+                self.record().reach(self.told(name.as_str()), port, 1);
                 Ok(Box::new(Held { stream, _slot: slot }))
             }
             Err(error) if error.is_refusal() => {
@@ -244,8 +255,9 @@ impl Egress {
                 Err(self.deny(name.as_str(), Some(port), remedy, &error))
             }
             Err(error) => {
-                self.record().fail(Shown::from(&name), port, Shown::new(&error.to_string()), 1);
-                Err(GateRefused::new(error))
+                let why = self.told(&error.to_string());
+                self.record().fail(self.told(name.as_str()), port, why.clone(), 1);
+                Err(GateRefused::new(why))
             }
         }
     }
@@ -270,13 +282,21 @@ impl Egress {
         why: &dyn fmt::Display,
     ) -> GateRefused {
         // A name is at most 253 bytes in the DNS; what is longer comes from a cage that plays games.
-        let name = Shown::new(&name.chars().take(253).collect::<String>());
+        let asked = name.chars().take(253).collect::<String>();
+        let (name, why) = (self.told(&asked), self.told(&why.to_string()));
+        // a way that would be opened has the whole name, the credential in it too
+        let remedy = remedy.filter(|_| self.mask.hide(&asked).is_none());
         let refused = match port {
             Some(port) => GateRefused::new(format_args!("{name}:{port}: {why}")),
             None => GateRefused::new(format_args!("{name}: {why}")),
         };
-        self.record().deny(name, port, remedy, Shown::new(&why.to_string()), 1);
+        self.record().deny(name, port, remedy, why, 1);
         refused
+    }
+
+    /// A name, or words about one, as it is recorded and said.
+    fn told(&self, text: &str) -> Shown {
+        Shown::new(self.mask.hide(text).as_deref().unwrap_or(text))
     }
 }
 

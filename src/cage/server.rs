@@ -20,7 +20,7 @@ use super::{Cage, CageError, roots};
 use crate::net::Resolver;
 use crate::pin::Pin;
 use crate::plan::SERVER_DIR;
-use crate::secret::Given;
+use crate::secret::{Given, Mask};
 use crate::state::HomeId;
 
 /// A running server.
@@ -33,6 +33,8 @@ pub struct Server {
     pub egress: Arc<Egress>,
     /// The folders it was given.
     pub folders: Arc<Folders>,
+    /// What is left out of what is told of it: its credentials.
+    pub mask: Arc<Mask>,
 }
 
 /// What a start takes from this host.
@@ -75,7 +77,9 @@ pub async fn start(
         .map(|way| way.as_str().parse())
         .collect::<Result<_, _>>()
         .map_err(|_| CageError::OtherPlan)?;
-    let egress = Arc::new(Egress::rules(resolver, rules).and_private(plan.egress_private()));
+    let mask = Arc::new(given.mask());
+    let egress = Egress::rules(resolver, rules).and_private(plan.egress_private());
+    let egress = Arc::new(egress.without(Arc::clone(&mask)));
     let mut profile = Profile::run(*plan.limits(), plan.user());
     if plan.persists()
         && let Some(state) = &around.keep
@@ -91,7 +95,7 @@ pub async fn start(
     let gate = Arc::clone(&egress);
     let cage = Cage::open(engine, image.id().clone(), profile, labels, gate).await?;
     match launch(&cage, pin, given, around).await {
-        Ok(running) => Ok(Server { cage, running, egress, folders: Arc::new(folders) }),
+        Ok(running) => Ok(Server { cage, running, egress, folders: Arc::new(folders), mask }),
         Err(error) => {
             // the error that matters is the first
             let _ = cage.end().await;

@@ -22,7 +22,7 @@ use crate::failure::{Code, Failure};
 use crate::pin::{LocalFacts, Pin};
 use crate::plan::LocalName;
 use crate::proxy::{Policy, ScreenOnly, ServerEnd, Sightings};
-use crate::secret::Given;
+use crate::secret::{Given, Mask};
 use crate::state::{Audit, AuditEvent};
 use crate::text::Shown;
 
@@ -99,9 +99,9 @@ pub async fn start(
         around.keep = None;
     }
     let started = server::start(engine, image, pin, given, &around, host.resolver()).await?;
-    let Server { cage, running, egress, folders } = started;
+    let Server { cage, running, egress, folders, mask } = started;
     let words = LastWords::default();
-    tokio::spawn(hear(running.stderr, words.clone(), listen));
+    tokio::spawn(hear(running.stderr, words.clone(), mask, listen));
     Ok(Live {
         input: running.stdin,
         output: running.stdout,
@@ -255,8 +255,8 @@ impl LastWords {
 }
 
 /// Reads standard error line by line, each bounded: a line that never ends is cut, not kept. A flood is not passed on
-/// whole either: the client keeps it in a log on the user's disk.
-async fn hear(stderr: Output, words: LastWords, listen: impl Fn(&Shown)) {
+/// whole either: the client keeps it in a log on the user's disk. For the same reason credentials are left out.
+async fn hear(stderr: Output, words: LastWords, mask: Arc<Mask>, listen: impl Fn(&Shown)) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
     let (mut second, mut told, mut untold) = (Instant::now(), 0, 0_u64);
@@ -266,7 +266,9 @@ async fn hear(stderr: Output, words: LastWords, listen: impl Fn(&Shown)) {
             Ok(0) | Err(_) => return,
             Ok(_) => {}
         }
-        let shown = Shown::new(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']));
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end_matches(['\n', '\r']);
+        let shown = Shown::new(mask.hide(text).as_deref().unwrap_or(text));
         if second.elapsed() >= Duration::from_secs(1) {
             if untold > 0 {
                 listen(&Shown::new(&format!("({untold} more lines of the server's were left out)")));

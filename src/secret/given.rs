@@ -6,6 +6,7 @@
 
 use super::Secret;
 use super::keyring::{Entry, Keyring, NoKeyring};
+use super::mask::Mask;
 use super::place::{self, Place, Places};
 use crate::cage::link::{Argument, Value};
 use crate::failure::{Code, Failure};
@@ -147,6 +148,13 @@ impl Given {
         }
     }
 
+    /// What is not to be told of a server that has them.
+    pub fn mask(&self) -> Mask {
+        let mut mask = Mask::default();
+        self.0.iter().for_each(|(name, value)| mask.add(name.as_str(), value.reveal()));
+        mask
+    }
+
     /// Puts the credentials in their places in the plan's command and environment.
     pub(crate) fn fill(self, plan: &Plan) -> Filled {
         let secret = |name: &EnvName| {
@@ -225,7 +233,7 @@ impl From<NotGiven> for Failure {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::plan::Draft;
     use crate::plan::tests::{draft, lock};
@@ -244,6 +252,11 @@ mod tests {
 
     fn secret(text: &str) -> Secret {
         Secret::new(text.as_bytes().to_vec())
+    }
+
+    /// Some credentials.
+    pub(crate) fn given(all: &[(&str, &str)]) -> Given {
+        Given(all.iter().map(|(name, value)| (name.parse().unwrap(), secret(value))).collect())
     }
 
     fn values(given: &Given) -> Vec<String> {

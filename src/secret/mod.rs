@@ -5,10 +5,12 @@
 
 mod given;
 mod keyring;
+mod mask;
 mod place;
 
 pub use given::{Given, NotGiven};
 pub use keyring::{Entry, Keyring, NoKeyring};
+pub use mask::Mask;
 pub use place::{Place, Places, read_named, read_value};
 use zeroize::Zeroizing;
 
@@ -48,4 +50,9 @@ impl Secret {
     pub(crate) fn reveal(&self) -> &[u8] {
         &self.0
     }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    pub(crate) use super::given::tests::given;
 }

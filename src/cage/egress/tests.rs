@@ -291,6 +291,32 @@ async fn a_private_name_is_resolved_at_each_connection_and_never_leads_to_metada
 }
 
 #[tokio::test]
+async fn a_credential_in_a_name_is_neither_recorded_nor_said() {
+    let token = "ghp_16c7e42f292c6912e7710c838347ae178b4a";
+    let given = crate::secret::tests::given(&[("TOKEN", token)]);
+    let one = watched(&["*.open.example", "*.down.example"], &[&["9.9.9.9"], &["9.9.9.9"], &["10.0.0.1"]]);
+    let mut egress = one.egress.without(Arc::new(given.mask()));
+    let _ = egress.name(&format!("{token}.evil.example")).await;
+    let _ = egress.name(&format!("{token}!.evil.example")).await;
+    assert!(egress.connect(&format!("{token}.open.example"), 443).await.is_ok());
+    egress.connector =
+        Box::new(|_| Box::pin(std::future::ready(Err(io::Error::from(io::ErrorKind::ConnectionRefused)))));
+    let mut said = Vec::new();
+    for host in ["down.example", "open.example"] {
+        said.push(egress.connect(&format!("{token}.{host}"), 443).await.map(drop).unwrap_err().to_string());
+    }
+    let tally = egress.tally();
+    said.extend(tally.reached().map(|one| format!("{one:?}")));
+    said.extend(tally.failed().map(|one| format!("{one:?}")));
+    said.extend(tally.denied().map(|one| format!("{one:?}")));
+    assert_eq!(said.len(), 2 + 1 + 1 + 3, "{said:#?}");
+    for said in &said {
+        assert!(said.contains("[TOKEN]") && !said.contains("16c7e42f"), "{said}");
+    }
+    assert!(tally.denied().all(|denied| denied.remedy.is_none()), "what would open it has the name in it");
+}
+
+#[tokio::test]
 async fn no_name_leads_to_an_engine_of_this_machines() {
     for (here, there) in [("127.0.0.1", "198.51.100.7"), ("::1", "fd00::7")] {
         let one = private(&["me.corp:2375", "me.corp:5432"], &[], &[&[there, here]]);
