@@ -86,7 +86,7 @@ async fn call(
         }
     };
     let live = start::start_mounted(host, pin, "call", listen).await?;
-    let Live { input, output, handle, words, egress, folders, cage } = live;
+    let Live { input, output, handle, words, egress, folders, cage, mask: _ } = live;
     let (ours, theirs) = tokio::io::duplex(BUFFER);
     let (from_client, to_client) = tokio::io::split(theirs);
     let (reader, writer) = tokio::io::split(ours);

@@ -22,6 +22,7 @@ use crate::cage::egress::Keeper;
 use crate::failure::{Code, Failure};
 use crate::pin::Pin;
 use crate::proxy::{self, Event, Left, Sightings, Streams, opener};
+use crate::secret::Mask;
 use crate::state::{Audit, AuditEvent};
 
 /// How long a server may take to answer its client's opener.
@@ -65,7 +66,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
         code = &mut told => return Ok(ExitCode::from(code)),
     };
 
-    let Live { input, output, handle, words, egress, folders, cage } = live;
+    let Live { input, output, handle, words, egress, folders, mask, cage } = live;
     let (tell, mut told_of) = mpsc::channel(EVENTS);
     let streams = Streams {
         from_client: stdio::input(),
@@ -88,7 +89,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
     let session = proxy::session(streams, policy, tell, ended, stdio::input_gone());
     let narrate = async {
         while let Some(event) = told_of.recv().await {
-            narrate(out, &host, &pin, &event);
+            narrate(out, &host, &pin, &mask, &event);
             if event == Event::Sighted {
                 keep_first_seen().await;
             }
@@ -129,48 +130,47 @@ async fn prepare(name: &str) -> Result<(Arc<Host>, Pin, Live), Failure> {
     Ok((host, pin, live))
 }
 
-fn narrate(out: &Out, host: &Host, pin: &Pin, event: &Event) {
+fn narrate(out: &Out, host: &Host, pin: &Pin, mask: &Mask, event: &Event) {
     let name = pin.name();
+    // names of items and lines are the server's own words
+    let warn = |text: String| out.warn(mask.hide(&text).unwrap_or(text));
     match event {
         Event::Refused { kind, name: item, verdict } => {
             let rules: Vec<&str> = verdict.hits().iter().map(|hit| hit.rule()).collect();
             // a server's instructions, and what it says of itself, have no name
             let item = if item.is_empty() { String::new() } else { format!(" `{item}`") };
-            out.warn(format!(
+            warn(format!(
                 "{name}: refused by the screen, and withheld: {}{item} ({}); `pinfold tools {name}` shows why",
                 word(*kind),
                 rules.join(", ")
             ));
             let refusal = AuditEvent::Refusal { name: Some(name), code: Code::ScreenRefused };
             if let Err(error) = Audit::of(host.home()).record(&refusal) {
-                out.warn(format!("the audit log could not be written: {error}"));
+                warn(format!("the audit log could not be written: {error}"));
             }
         }
         Event::Held { kind, name: item } => {
             let item = if item.is_empty() { String::new() } else { format!(" `{item}`") };
-            out.warn(format!("{name}: held back: {}{item}", word(*kind)))
+            warn(format!("{name}: held back: {}{item}", word(*kind)))
         }
         Event::CallRefused { name: item, .. } => {
-            out.warn(format!("{name}: a call of `{item}` was refused; `pinfold tools {name}` shows why"));
+            warn(format!("{name}: a call of `{item}` was refused; `pinfold tools {name}` shows why"));
         }
-        Event::Withheld { what, .. } => {
-            out.warn(format!("{name}: a text in {what} was withheld by the screen"))
-        }
+        Event::Withheld { what, .. } => warn(format!("{name}: a text in {what} was withheld by the screen")),
         Event::Unusable { .. } => {
-            out.warn(format!("{name}: an item without a usable name was left out of a list"))
+            warn(format!("{name}: an item without a usable name was left out of a list"))
         }
-        Event::LookUpFailed { .. } => out
-            .warn(format!("{name}: its list could not be read to check a call by, so the call was refused")),
+        Event::LookUpFailed { .. } => {
+            warn(format!("{name}: its list could not be read to check a call by, so the call was refused"))
+        }
         Event::Denied(denied) => {
-            out.warn(format!("{name}: it asked for {}, which no caged server is given", denied.what()))
+            warn(format!("{name}: it asked for {}, which no caged server is given", denied.what()))
         }
-        Event::OpenerTimedOut => {
-            out.warn(format!("{name}: no answer to the opener in {} s", OPENER.as_secs()))
-        }
-        Event::Noise(line) => out.warn(format!("{name}: not a message, left out of its output: {line}")),
+        Event::OpenerTimedOut => warn(format!("{name}: no answer to the opener in {} s", OPENER.as_secs())),
+        Event::Noise(line) => warn(format!("{name}: not a message, left out of its output: {line}")),
         // told when it is kept
         Event::Sighted => {}
-        Event::Dropped(why) => out.warn(format!("{name}: a message was dropped: {why}")),
+        Event::Dropped(why) => warn(format!("{name}: a message was dropped: {why}")),
     }
 }
 

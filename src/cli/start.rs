@@ -52,6 +52,8 @@ pub struct Live {
     pub egress: Arc<Egress>,
     /// The folders it was given.
     pub folders: Arc<Folders>,
+    /// What is left out of what is told of it.
+    pub mask: Arc<Mask>,
     /// The cage, to be ended when they are done.
     pub cage: Cage,
 }
@@ -101,7 +103,7 @@ pub async fn start(
     let started = server::start(engine, image, pin, given, &around, host.resolver()).await?;
     let Server { cage, running, egress, folders, mask } = started;
     let words = LastWords::default();
-    tokio::spawn(hear(running.stderr, words.clone(), mask, listen));
+    tokio::spawn(hear(running.stderr, words.clone(), Arc::clone(&mask), listen));
     Ok(Live {
         input: running.stdin,
         output: running.stdout,
@@ -109,6 +111,7 @@ pub async fn start(
         words,
         egress,
         folders,
+        mask,
         cage,
     })
 }

@@ -5,12 +5,12 @@
 //! command first needs them: most starts do not.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Code, Failure};
 use crate::net::Roots;
+use crate::state::read_plain;
 
 /// Where Linux distributions keep the certificates they trust, as one PEM file.
 const SYSTEM: [&str; 3] =
@@ -69,27 +69,18 @@ impl Trust {
 fn read(name: &'static str, path: &Path) -> Result<Vec<u8>, Failure> {
     let failed = |error: io::Error| unusable(name, path, error);
     if !path.is_dir() {
-        return bounded(path).map_err(failed);
+        return read_plain(path, LIMIT).map_err(failed);
     }
     let mut all = Vec::new();
     for entry in std::fs::read_dir(path).map_err(failed)?.take(MOST_FILES) {
         let entry = entry.map_err(failed)?.path();
         // links by hash lie beside the files they lead to; each certificate counts once
         if entry.is_file() {
-            all.extend(bounded(&entry).map_err(failed)?);
+            all.extend(read_plain(&entry, LIMIT).map_err(failed)?);
             all.push(b'\n');
         }
     }
     Ok(all)
-}
-
-fn bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(LIMIT + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LIMIT {
-        return Err(io::Error::other("it is longer than 16 MiB"));
-    }
-    Ok(bytes)
 }
 
 fn unusable(name: &'static str, path: &Path, why: impl std::fmt::Display) -> Failure {
@@ -115,6 +106,15 @@ mod tests {
 
     fn count(roots: &Roots) -> usize {
         String::from_utf8(roots.pem()).unwrap().matches("BEGIN").count()
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = crate::state::pipe(dir.path());
+        let set = |name: &str| (name == "NODE_EXTRA_CA_CERTS").then(|| pipe.clone().into());
+        let failure = Trust::new(None).read_in(set).err().unwrap();
+        assert!(failure.why().to_string().contains("a pipe"), "{failure}");
     }
 
     #[test]

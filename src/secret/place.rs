@@ -8,7 +8,6 @@
 //! under the name later gets what it was not given; a value is never in the index, and no index names one of another.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Secret;
 use crate::plan::{EnvName, LocalName, Plan};
-use crate::state::{FileLock, Home, StateError, read_private, remove_private, write_private};
+use crate::state::{FileLock, Home, StateError, open_plain, read_private, remove_private, write_private};
 
 const DIRECTORY: &str = "secrets";
 
@@ -160,11 +159,7 @@ impl Places {
 /// # Errors
 /// It cannot be read, is no plain file, or is longer than 64 KiB.
 pub fn read_named(path: &Path) -> io::Result<Secret> {
-    let file = File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a plain file"));
-    }
-    read_value(file)
+    read_value(open_plain(path)?)
 }
 
 /// A value out of a stream, without a line break at its end.
@@ -197,6 +192,14 @@ mod tests {
 
     fn variable() -> EnvName {
         "TOKEN".parse().unwrap()
+    }
+
+    #[test]
+    fn refuses_a_file_that_is_a_pipe_and_does_not_wait_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = read_named(&crate::state::pipe(dir.path())).err().unwrap();
+        assert!(refused.to_string().contains("a pipe"), "{refused}");
+        assert!(read_named(dir.path()).is_err());
     }
 
     #[test]

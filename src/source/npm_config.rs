@@ -13,12 +13,12 @@
 //! that asks for one can be explained; the values are dropped as they are read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::SourceError;
 use super::name::{NpmName, is_scope};
 use super::registry::{Found, Registry};
+use crate::state::read_plain;
 use crate::text::Shown;
 
 /// The largest configuration file that is read.
@@ -299,18 +299,13 @@ impl Layer {
     }
 }
 
-/// A file's text, or why there is none; at most 1 MiB of it.
+/// A file's text, or why there is none; at most 1 MiB of it. `/dev/null` is how one says that there are no settings.
 pub(super) fn read_bounded(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    let file = std::fs::File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(std::io::Error::other("it is a directory"));
+    if path == Path::new("/dev/null") {
+        return Ok(String::new());
     }
-    file.take(FILE_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_BYTES {
-        return Err(std::io::Error::other("it is larger than 1 MiB"));
-    }
-    Ok(text)
+    let bytes = read_plain(path, FILE_BYTES)?;
+    String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is no UTF-8 text"))
 }
 
 /// The settings of an `npmrc` outside any `[section]`, in the dialect of npm's own `ini` package.

@@ -5,7 +5,6 @@
 //! later is another release. Nothing is unpacked here: the one member that says what it is, `package.json`, is read
 //! out of the stream, under bounds, and everything else is skipped.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path};
 
@@ -16,6 +15,7 @@ use tar::EntryType;
 use super::SourceError;
 use super::package::NpmPackage;
 use super::release::{Integrity, Manifest, Origin, Release};
+use crate::state::{open_plain, read_plain};
 use crate::text::Shown;
 
 /// The largest tarball that is read: 256 MiB.
@@ -54,6 +54,9 @@ pub fn look(path: &Path) -> Result<Kind, SourceError> {
         }
         return Ok(Kind::Dir);
     }
+    if !metadata.is_file() {
+        open_plain(path).map_err(|error| unreadable(path, &error))?;
+    }
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_ascii_lowercase();
     if !metadata.is_file() || !(name.ends_with(".tgz") || name.ends_with(".tar.gz")) {
         return match metadata.is_file() && name.ends_with(".whl") {
@@ -69,13 +72,7 @@ pub fn look(path: &Path) -> Result<Kind, SourceError> {
 /// # Errors
 /// It cannot be read, or is larger than 256 MiB.
 pub fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-    file.take(TARBALL_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
-    if bytes.len() as u64 > TARBALL_BYTES {
-        return Err(no_package(path, "it is larger than 256 MiB"));
-    }
-    Ok(bytes)
+    read_plain(path, TARBALL_BYTES).map_err(|error| unreadable(path, &error))
 }
 
 /// The release that these bytes of a tarball are; `origin` is the path the user wrote.

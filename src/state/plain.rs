@@ -40,7 +40,11 @@ pub fn read_plain(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_plain(path)?.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        return Err(io::Error::other(format!("it is longer than {limit} bytes")));
+        let limit = match limit {
+            large if large % (1 << 20) == 0 => format!("{} MiB", large >> 20),
+            small => format!("{small} bytes"),
+        };
+        return Err(io::Error::other(format!("it is larger than {limit}")));
     }
     Ok(bytes)
 }
@@ -79,7 +83,7 @@ pub(crate) mod tests {
         let link = dir.path().join("link");
         std::os::unix::fs::symlink("file", &link).unwrap();
         assert_eq!(read_plain(&link, 10).unwrap(), b"0123456789");
-        assert!(read_plain(&link, 9).unwrap_err().to_string().contains("longer than 9 bytes"));
+        assert!(read_plain(&link, 9).unwrap_err().to_string().contains("larger than 9 bytes"));
         assert_eq!(open_plain(&dir.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

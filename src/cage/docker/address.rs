@@ -14,7 +14,11 @@ use bollard::{API_DEFAULT_VERSION, Docker};
 use serde::Deserialize;
 
 use crate::cage::engine::EngineError;
+use crate::state::read_plain;
 use crate::text::Shown;
+
+/// Bytes of a file of the docker client's.
+const SETTINGS_BYTES: u64 = 1024 * 1024;
 
 /// An address, and who named it.
 struct Candidate {
@@ -137,11 +141,12 @@ fn context(home: &Path, chosen: Option<String>) -> Option<String> {
     }
     let docker = home.join(".docker");
     let current = || {
-        let config = std::fs::read(docker.join("config.json")).ok()?;
+        let config = read_plain(&docker.join("config.json"), SETTINGS_BYTES).ok()?;
         serde_json::from_slice::<Config>(&config).ok()?.current
     };
     let name = chosen.or_else(current).filter(|name| name != "default" && !name.is_empty())?;
     let folder = crate::digest::Digest::of(name.as_bytes()).hex();
-    let meta = std::fs::read(docker.join("contexts/meta").join(folder).join("meta.json")).ok()?;
+    let meta =
+        read_plain(&docker.join("contexts/meta").join(folder).join("meta.json"), SETTINGS_BYTES).ok()?;
     Some(serde_json::from_slice::<Meta>(&meta).ok()?.endpoints.docker.host)
 }

@@ -33,6 +33,14 @@ fn main_of(around: &Surroundings) -> String {
 }
 
 #[test]
+fn a_file_of_settings_that_is_a_pipe_is_refused_and_none_at_all_is_no_settings() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = read_bounded(&crate::state::pipe(dir.path())).unwrap_err();
+    assert!(refused.to_string().contains("a pipe"), "{refused}");
+    assert_eq!(read_bounded(Path::new("/dev/null")).unwrap(), "");
+}
+
+#[test]
 fn nothing_set_leaves_it_to_the_clients_own_default() {
     let home = Home::new();
     let config = NpmConfig::read(&home.around(&[])).unwrap();

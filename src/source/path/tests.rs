@@ -46,6 +46,19 @@ fn code(tgz: &[u8]) -> Code {
 }
 
 #[test]
+fn refuses_a_pipe_by_what_it_is_and_does_not_wait_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = crate::state::pipe(dir.path());
+    for named in ["x.tgz", "x-1-py3-none-any.whl"] {
+        let path = dir.path().join(named);
+        std::fs::hard_link(&pipe, &path).unwrap();
+        for refused in [look(&path).map(drop), read(&path).map(drop)] {
+            assert!(refused.unwrap_err().to_string().contains("a pipe"));
+        }
+    }
+}
+
+#[test]
 fn a_tarball_is_the_release_its_manifest_names() {
     let tgz = tarball(&[
         file("package/cli.js", "x"),
