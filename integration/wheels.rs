@@ -21,6 +21,7 @@ use crate::tests;
 tests![
     a_wheel_is_shown_mounted_called_and_taken_away,
     a_wheel_that_readers_read_differently_is_refused_and_nothing_is_made,
+    a_wheel_with_a_package_added_to_it_is_resolved_from_where_the_index_keeps_that,
     a_python_project_is_answered_with_how_to_build_it,
     a_launch_line_shows_what_its_package_by_itself_shows,
     a_launch_line_that_moves_the_source_is_refused_by_the_flag,
@@ -151,6 +152,12 @@ fn a_wheel_that_readers_read_differently_is_refused_and_nothing_is_made() {
         home.run(["--json", "show", &format!("path:{}", elsewhere.display())]).failed(15, "cannot-resolve");
     assert!(ran.error()["why"].as_str().unwrap().contains("win_amd64"), "{ran}");
     nothing_of(&home);
+}
+
+fn a_wheel_with_a_package_added_to_it_is_resolved_from_where_the_index_keeps_that() {
+    let (home, wheel) = (Home::new(), Wheel::new());
+    let shown = home.run(["--json", "show", &wheel.spec(), "--with", "six"]).ended(0).json();
+    assert!(shown.to_string().contains("six"), "{shown}");
 }
 
 fn a_python_project_is_answered_with_how_to_build_it() {

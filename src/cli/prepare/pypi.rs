@@ -13,7 +13,7 @@ use crate::install::runtime::Recipe;
 use crate::plan::{ModuleName, Program, ScriptName};
 use crate::source::{
     Ask, CarriedPython, FoundRelease, Package, ProgramChoice, PypiName, PypiSpec, PythonMinor, Release,
-    WheelFile, path, pypi,
+    Requirement, WheelFile, path, pypi,
 };
 use crate::text::Shown;
 
@@ -40,7 +40,8 @@ pub(super) async fn local(host: &Host, out: &Out, asked: &Asked, path: &Path) ->
     let wheel = WheelFile::read(path, &bytes)?;
     let python = wheel.python(&carried(host).await?, asked.python)?;
     let remarks = host.index(out).await?.notes().to_vec();
-    let places = host.places(out, wheel.depends_on()).await?;
+    let with = asked.with.iter().map(Requirement::name);
+    let places = host.places(out, wheel.depends_on().iter().chain(with)).await?;
     let (release, file) = (wheel.release().clone(), wheel.file().to_owned());
     let found = Found { release, wheel: Some((file, bytes)), remarks };
     resolved(host, out, asked, places, python, found).await
