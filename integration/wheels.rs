@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 use crate::engine;
+use crate::index;
 use crate::pinfold::Home;
 use crate::session::Session;
 use crate::tests;
@@ -22,6 +23,7 @@ tests![
     a_wheel_is_shown_mounted_called_and_taken_away,
     a_wheel_that_readers_read_differently_is_refused_and_nothing_is_made,
     a_wheel_with_a_package_added_to_it_is_resolved_from_where_the_index_keeps_that,
+    a_program_that_cannot_be_executed_is_the_packages_fault,
     a_python_project_is_answered_with_how_to_build_it,
     a_launch_line_shows_what_its_package_by_itself_shows,
     a_launch_line_that_moves_the_source_is_refused_by_the_flag,
@@ -158,6 +160,31 @@ fn a_wheel_with_a_package_added_to_it_is_resolved_from_where_the_index_keeps_tha
     let (home, wheel) = (Home::new(), Wheel::new());
     let shown = home.run(["--json", "show", &wheel.spec(), "--with", "six"]).ended(0).json();
     assert!(shown.to_string().contains("six"), "{shown}");
+}
+
+fn a_program_that_cannot_be_executed_is_the_packages_fault() {
+    let (home, folder) = (Home::new(), tempfile::tempdir().unwrap());
+    let mount = |wheel: &index::Wheel| {
+        let path = folder.path().join(wheel.file_name());
+        fs::write(&path, wheel.bytes()).unwrap();
+        let spec = format!("path:{}", path.display());
+        let shown = home.run(["--json", "show", &spec]).ended(0).json();
+        home.run(["--json", "mount", &spec, "--consent", shown["digest"].as_str().unwrap()])
+    };
+    let with = |name: &str, place: &str, first: &str| {
+        let wheel = index::Wheel::new(name);
+        let own = wheel.file_name().split('-').next().unwrap().to_owned();
+        wheel.file(&format!("{own}-1.0.data/{place}/{own}"), format!("{first}\n{SERVER}\nmain()\n"))
+    };
+    // a script is executable once it is installed, whatever mode it has in the archive
+    mount(&with("script", "scripts", "#!python")).ended(0);
+    // a file that takes a console script's place is as it was packed
+    let data = with("data", "data/bin", "#!python");
+    let own = data.file_name().split('-').next().unwrap().to_owned();
+    let ran = mount(&data.script(&own, "x:main")).failed(11, "launch-refused");
+    assert!(ran.error()["message"].as_str().unwrap().contains(&format!("`{own}`")), "{ran}");
+    let ran = mount(&with("lost", "scripts", "#!/nowhere/python")).failed(16, "server-failed");
+    assert!(ran.error()["why"].as_str().unwrap().contains("bin/lost"), "{ran}");
 }
 
 fn a_python_project_is_answered_with_how_to_build_it() {

@@ -17,7 +17,7 @@ What was built here is held to the tree too: what its source archive said of its
 Reads `install.json` beside itself: {"server": folder, "own": name, "requirements": path, "built": whether a package of
 it was}. Writes `installed.json` there: {"otherwise": a line for each file that is not as it has to be, "unmet": a line
 for each need of a package that nothing there meets, "packages": [{"name", "version", "scripts",
-"starts": the `.pth` files, "modules": of the package called `own` alone}…]}.
+"shut": files beside the scripts that may not be executed, "starts": the `.pth` files, "modules": of the package called `own` alone}…]}.
 
 Sources: PEP 376 and the "Recording installed projects" specification (RECORD), PEP 427 (wheels), PEP 552 (bytecode).
 """
@@ -165,7 +165,9 @@ def main():
     for name, version, own in packages:
         inside = [os.path.relpath(path, site) for path in own if path.startswith(site + os.sep)]
         package = {"name": name, "version": version, "modules": []}
-        package["scripts"] = sorted(path.removeprefix(programs) for path in own if path.startswith(programs))
+        scripts = {path.removeprefix(programs): os.stat(path).st_mode & 0o111 for path in own if path.startswith(programs)}
+        package["scripts"] = sorted(name for name, may in scripts.items() if may)
+        package["shut"] = sorted(name for name, may in scripts.items() if not may)
         package["starts"] = sorted(path for path in inside if path.endswith(".pth"))
         if re.sub(r"[-_.]+", "-", name).lower() == asked["own"]:
             package["modules"] = sorted({module for path in inside for module in modules_of(path)})

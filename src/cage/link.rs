@@ -131,9 +131,9 @@ impl From<LinkError> for Failure {
             ),
             LinkError::NotStarted { .. } => Failure::new(
                 Code::ServerFailed,
-                "the program did not start",
+                "the package's program did not start",
                 why,
-                "unmount the server and mount it again",
+                "tell its author: the file has to be executable, and what its first line names has to be there; another program of the package is chosen with `--bin`",
             ),
             LinkError::File { .. } => Failure::new(
                 Code::Other,

@@ -113,6 +113,8 @@ impl From<CageError> for Failure {
         let what = error.to_string();
         match error {
             CageError::Engine(error) => error.into(),
+            // the package's own, whatever the engine does
+            CageError::Ended(error @ LinkError::NotStarted { .. }) => error.into(),
             CageError::Closed { why, complaints } => Failure::new(
                 Code::EngineFailed,
                 what,

@@ -168,6 +168,14 @@ pub enum InstallError {
         /// Those it has.
         there: Vec<Shown>,
     },
+    /// The program to start is there, and nobody may execute it.
+    #[error("the program `{wanted}` of {package} cannot be executed")]
+    ShutProgram {
+        /// The package.
+        package: Shown,
+        /// The program the plan starts.
+        wanted: Shown,
+    },
     /// The pin's runtime is another than the one at hand.
     #[error("the pin is of another runtime image than this host has")]
     OtherRuntime {
@@ -419,6 +427,12 @@ impl From<InstallError> for Failure {
                 };
                 Failure::new(Code::LaunchRefused, what, why, hint)
             }
+            InstallError::ShutProgram { .. } => Failure::new(
+                Code::LaunchRefused,
+                what,
+                "its file has no mode that lets it be: an installer gives one to console scripts and to a wheel's `scripts`, and leaves other files as they are packed",
+                "tell the package's author, or name another program with `--bin`",
+            ),
             InstallError::OtherRuntime { pinned, here } => Failure::new(
                 Code::RuntimeMissing,
                 what,

@@ -392,6 +392,7 @@ struct InstalledPackage {
     name: String,
     version: String,
     scripts: Vec<String>,
+    shut: Vec<String>,
     modules: Vec<String>,
 }
 
@@ -423,6 +424,9 @@ impl Installed {
             Program::Script(_) => {
                 if self.packages.iter().any(|one| one.scripts.iter().any(|script| script == wanted)) {
                     return Ok(());
+                }
+                if self.packages.iter().any(|one| one.shut.iter().any(|script| script == wanted)) {
+                    return Err(InstallError::ShutProgram { package, wanted: Shown::new(wanted) });
                 }
                 own.map_or(&[][..], |own| &own.scripts)
             }
