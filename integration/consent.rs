@@ -21,6 +21,7 @@ tests![
     where_the_config_says_terminal_no_digest_is_a_yes,
     typing_yes_at_a_terminal_is_a_yes,
     typing_anything_else_at_a_terminal_is_a_no,
+    a_single_letter_at_a_terminal_is_asked_about_once_and_no_yes,
     the_end_of_input_at_a_terminal_is_a_no,
     what_was_typed_before_the_question_is_no_answer,
     a_pipe_that_says_yes_is_nobody,
@@ -126,13 +127,23 @@ fn typing_yes_at_a_terminal_is_a_yes() {
 }
 
 fn typing_anything_else_at_a_terminal_is_a_no() {
-    for keys in ["no\n", "y\n", "\n", "yes please\n", "YES!\n"] {
+    for keys in ["no\n", "n\n", "\n", "yes please\n", "YES!\n"] {
         let home = Home::new();
         let mut terminal = asked(&home);
         terminal.types(keys);
         assert_eq!(terminal.ended(), Some(10), "{keys:?}: {}", terminal.screen());
         refused(&home, "refused");
     }
+}
+
+fn a_single_letter_at_a_terminal_is_asked_about_once_and_no_yes() {
+    let home = Home::new();
+    let mut terminal = asked(&home);
+    terminal.types("y\n");
+    terminal.shows("Only the whole word is taken");
+    terminal.types("y\n");
+    assert_eq!(terminal.ended(), Some(10), "{}", terminal.screen());
+    refused(&home, "refused");
 }
 
 fn the_end_of_input_at_a_terminal_is_a_no() {

@@ -265,8 +265,16 @@ fn question(card: &Card<'_>, terminal: &mut dyn Terminal) -> io::Result<Ending> 
     terminal.draw(&card.text(terminal.width(), terminal.palette()))?;
     // Whatever was typed before the card was there was no answer to it.
     terminal.forget_typed()?;
-    terminal.draw("\nRun this, as shown? Type yes to consent, anything else to refuse: ")?;
-    let answer = terminal.read_line(PATIENCE)?;
+    terminal.draw("\nRun this, as shown? Type yes to consent, the whole word; anything else refuses: ")?;
+    let mut answer = terminal.read_line(PATIENCE)?;
+    // One letter is typed out of habit, so it is no consent; nor is it somebody who means no.
+    if let Answer::Line(line) = &answer
+        && line.trim_ascii().eq_ignore_ascii_case("y")
+    {
+        terminal.forget_typed()?;
+        terminal.draw("Only the whole word is taken. Type yes to consent; anything else refuses: ")?;
+        answer = terminal.read_line(PATIENCE)?;
+    }
     // What was pasted after the answer must not reach the shell.
     terminal.forget_typed()?;
     Ok(match answer {

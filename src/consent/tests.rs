@@ -69,7 +69,7 @@ fn accepts_the_word_yes_under_the_card() {
 
 #[test]
 fn refuses_every_other_answer_and_tells_them_apart() {
-    for text in ["", "y", "no", "yes please", "yess", "y e s", "ye\u{200b}s", "ｙｅｓ", "да"] {
+    for text in ["", "n", "ye", "no", "yes please", "yess", "y e s", "ye\u{200b}s", "ｙｅｓ", "да"] {
         assert_eq!(asked(Some(&mut Scripted::answering(line(text)))), Err(Ending::Refused), "{text}");
     }
     assert_eq!(asked(Some(&mut Scripted::answering(Answer::End))), Err(Ending::Eof));
@@ -78,6 +78,24 @@ fn refuses_every_other_answer_and_tells_them_apart() {
     let mut broken = Scripted::answering(Answer::End);
     broken.answers.clear();
     assert_eq!(asked(Some(&mut broken)), Err(Ending::TerminalFailed));
+}
+
+#[test]
+fn a_single_letter_is_no_consent_and_is_asked_about_once() {
+    let twice = |second: &str| {
+        let mut terminal = Scripted::answering(line(" Y\n"));
+        terminal.answers.push_back(line(second));
+        (asked(Some(&mut terminal)).map(|consent| consent.how()), terminal.drawn)
+    };
+    let (asked, drawn) = twice("yes");
+    assert_eq!(asked, Ok(How::Terminal));
+    assert!(
+        drawn.ends_with("Only the whole word is taken. Type yes to consent; anything else refuses: "),
+        "{drawn}"
+    );
+    for no in ["y", "", "no", "n"] {
+        assert_eq!(twice(no).0, Err(Ending::Refused), "{no}");
+    }
 }
 
 #[test]
