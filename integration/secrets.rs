@@ -19,6 +19,7 @@ tests![
     a_credential_is_in_the_servers_environment_and_nowhere_else,
     a_missing_credential_is_named_before_anything_starts,
     variables_that_steer_programs_are_refused_by_name,
+    a_credential_that_is_written_out_is_refused_and_not_repeated,
     what_the_plan_does_not_name_is_not_passed_on,
 ];
 
@@ -186,6 +187,20 @@ fn variables_that_steer_programs_are_refused_by_name() {
         let ran = home.run(["--json", "show", "npm:@modelcontextprotocol/server-memory", "--env", name]);
         assert_eq!(ran.code, Some(11), "{name}: {ran}");
         assert_eq!(ran.error()["code"], "env-refused", "{name}: {ran}");
+    }
+}
+
+fn a_credential_that_is_written_out_is_refused_and_not_repeated() {
+    let home = Home::new();
+    let value = value();
+    let given = format!("GITHUB_TOKEN={value}");
+    let package = "npm:@modelcontextprotocol/server-memory";
+    let line = format!("{given} npx -y @modelcontextprotocol/server-memory");
+    for words in [vec!["show", package, "--env", &given], vec!["mount", &line]] {
+        let ran = home.run([&["--json"], &words[..]].concat()).failed(11, "env-refused");
+        let hint = ran.error()["hint"].as_str().unwrap().to_owned();
+        assert!(hint.contains("--env GITHUB_TOKEN") && hint.contains("pinfold secret set"), "{hint}");
+        assert!(!ran.stdout.contains(&value) && !ran.stderr.contains(&value), "{hint}");
     }
 }
 

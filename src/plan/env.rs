@@ -49,6 +49,10 @@ const DROPPED: &[Row] = &[
     Row { names: &[Is("PYTHONIOENCODING"), Is("PYTHONUTF8")], why: "the cage speaks UTF-8 anyway" },
 ];
 
+/// Names that a row of [`REFUSED`] would take along, and that steer nothing: whose name git writes into a commit.
+const HARMLESS: &[&str] =
+    &["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
+
 /// Names that are refused.
 const REFUSED: &[Row] = &[
     Row {
@@ -193,6 +197,12 @@ pub enum EnvRefused {
         /// The row's reason.
         why: &'static str,
     },
+    /// A credential with its value, which would be in the plan for everybody to read.
+    #[error("the value of {name} is written out, and by its name it is a credential")]
+    Secret {
+        /// The name; never the value.
+        name: Shown,
+    },
     /// A control character, or too long.
     #[error("the value of {name} {why}")]
     Value {
@@ -215,7 +225,53 @@ impl EnvName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether what goes by this name is a credential, going by how programs call theirs.
+    ///
+    /// The last word decides: `API_KEY` is one, `API_KEY_FILE` says where one is, `TOKEN_LIMIT` is a number.
+    fn names_a_secret(&self) -> bool {
+        let name = self.0.to_ascii_uppercase();
+        let mut words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
+        // `TOKEN_V2`, `API_KEY_1`, `SECRET_KEY_BASE`: the same thing, said more closely
+        let closer = |word: &str| {
+            matches!(word, "BASE" | "BASE64" | "B64" | "JSON" | "PEM" | "VALUE")
+                || word.trim_start_matches('V').bytes().all(|b| b.is_ascii_digit())
+        };
+        while words.len() > 1 && words.last().is_some_and(|word| closer(word)) {
+            words.pop();
+        }
+        let (last, before) = match words[..] {
+            [.., before, last] => (last, before),
+            [last] => (last, ""),
+            [] => return false,
+        };
+        match last {
+            "KEY" => !NO_SECRET_KEYS.contains(&before),
+            "PAT" | "PWD" => !before.is_empty(),
+            "CREDENTIAL" | "CREDENTIALS" => true,
+            last => SECRETS.iter().any(|secret| last.ends_with(secret)),
+        }
+    }
 }
+
+/// What programs call credentials; also as the end of a word, `DBPASSWORD`.
+const SECRETS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY"];
+
+/// Keys that open nothing.
+const NO_SECRET_KEYS: &[&str] = &[
+    "PUBLIC",
+    "PUBLISHABLE",
+    "SORT",
+    "PRIMARY",
+    "FOREIGN",
+    "PARTITION",
+    "CACHE",
+    "INDEX",
+    "GROUP",
+    "HASH",
+    "RANGE",
+    "HOT",
+];
 
 impl FromStr for EnvName {
     type Err = EnvRefused;
@@ -229,7 +285,7 @@ impl FromStr for EnvName {
         if let Some(row) = row_for(DROPPED, text) {
             return Err(EnvRefused::Useless { name: Shown::new(text), why: row.why });
         }
-        if let Some(row) = row_for(REFUSED, text) {
+        if let Some(row) = row_for(REFUSED, text).filter(|_| !HARMLESS.contains(&text)) {
             return Err(EnvRefused::Steers { name: Shown::new(text), why: row.why });
         }
         Ok(Self(text.to_owned()))
@@ -265,6 +321,13 @@ impl EnvValue {
     /// The value.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether it is too little to be a credential: nothing, a switch, a small number.
+    fn is_no_secret(&self) -> bool {
+        let switch = ["true", "false", "yes", "no", "on", "off", "none", "null"];
+        let number = self.0.len() <= 7 && self.0.bytes().all(|b| b.is_ascii_digit());
+        number || switch.iter().any(|word| self.0.eq_ignore_ascii_case(word))
     }
 
     fn new(name: &str, text: &str) -> Result<Self, EnvRefused> {
@@ -323,7 +386,13 @@ impl FromStr for EnvAsked {
         };
         Ok(match value {
             None => Self::Credential(parsed),
-            Some(value) => Self::Setting(parsed, EnvValue::new(name, value)?),
+            Some(value) => {
+                let value = EnvValue::new(name, value)?;
+                if parsed.names_a_secret() && !value.is_no_secret() {
+                    return Err(EnvRefused::Secret { name: Shown::new(name) });
+                }
+                Self::Setting(parsed, value)
+            }
         })
     }
 }
@@ -401,6 +470,8 @@ mod tests {
             "PIP_INDEX_URL",
             "UV_INDEX",
             "GIT_SSH_COMMAND",
+            "GIT_AUTHOR_NAME_X",
+            "GIT_DIR",
             "SSH_AUTH_SOCK",
             "DOCKER_HOST",
             "JAVA_TOOL_OPTIONS",
@@ -438,6 +509,8 @@ mod tests {
             "GITHUB_HOST",
             "SSHX",
             "MEMORY_FILE_PATH",
+            "GIT_AUTHOR_NAME",
+            "GIT_COMMITTER_EMAIL",
             "path",
         ] {
             assert!(name.parse::<EnvName>().is_ok(), "{name}");
@@ -464,6 +537,56 @@ mod tests {
         let Ok(EnvAsked::Setting(name, value)) = "K=a=b ".parse() else { panic!() };
         assert_eq!((name.as_str(), value.as_str()), ("K", "a=b "));
         assert!(matches!("K=".parse(), Ok(EnvAsked::Setting(..))));
+    }
+
+    #[test]
+    fn refuses_a_credential_that_is_written_out_and_never_repeats_it() {
+        for name in [
+            "GITHUB_TOKEN",
+            "github_personal_access_token",
+            "API_KEY",
+            "KEY",
+            "AWS_SECRET_ACCESS_KEY",
+            "DBPASSWORD",
+            "PGPASSWORD",
+            "OPENAI_APIKEY",
+            "NOTION_TOKEN_V2",
+            "SECRET_KEY_BASE",
+            "GOOGLE_CREDENTIALS_JSON",
+            "GITHUB_PAT",
+            "DB_PWD",
+            "API_KEY_1",
+        ] {
+            let error = format!("{name}=hunter-2-hunter").parse::<EnvAsked>().unwrap_err();
+            assert_eq!(error, EnvRefused::Secret { name: Shown::new(name) });
+            let failure = crate::failure::Failure::from(error);
+            assert!(failure.hint().to_string().contains(&format!("--env {name}`")), "{}", failure.hint());
+            assert!(!format!("{failure:?}").contains("hunter"));
+            assert!(matches!(name.parse(), Ok(EnvAsked::Credential(_))), "{name}");
+        }
+    }
+
+    #[test]
+    fn accepts_settings_that_are_called_nearly_like_a_credential() {
+        for setting in [
+            "MAX_TOKENS=4096",
+            "TOKEN_LIMIT=x",
+            "MAX_TOKEN=100000",
+            "API_KEY_FILE=/run/secrets/x",
+            "TOKEN_URL=https://x.example",
+            "KEYBOARD=us",
+            "SORT_KEY=name",
+            "PUBLIC_KEY=abcdef",
+            "MONKEY=a",
+            "GITHUB_TOKEN=",
+            "USE_TOKEN=true",
+            "PWD=/x",
+            "PAT=x",
+            "SECRETARY=x",
+            "PASSWORD_POLICY=strict",
+        ] {
+            assert!(matches!(setting.parse(), Ok(EnvAsked::Setting(..))), "{setting}");
+        }
     }
 
     #[test]

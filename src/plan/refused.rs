@@ -129,6 +129,9 @@ impl PlanRefused {
             Self::Name(_) => "two sources never share a name, so that neither can pass for the other",
             Self::Env(EnvRefused::NotAName(_)) => "nothing could read such a variable",
             Self::Env(EnvRefused::Value { .. }) => "a value is handed over whole, or not at all",
+            Self::Env(EnvRefused::Secret { .. }) => {
+                "a setting is shown on the card and kept in the pin as it is, for everybody to read"
+            }
             Self::Env(_) => "some variables decide what code runs, whoever sets them",
             Self::TwiceGiven(_) => "one of the two would silently win",
             Self::Limit(_) => "below the bounds nothing starts, above them the limit protects nothing",
@@ -162,6 +165,9 @@ impl PlanRefused {
             Self::Env(EnvRefused::Steers { .. } | EnvRefused::Useless { .. }) => {
                 "leave it out; the cage sets what a server needs".to_owned()
             }
+            Self::Env(EnvRefused::Secret { name }) => format!(
+                "give its name alone, `--env {name}`, without the value; once mounted, keep the value with `pinfold secret set SERVER {name}`, or set it in the client's `env`"
+            ),
             Self::Env(_) => "write --env NAME for a credential, --env NAME=VALUE for a setting".to_owned(),
             Self::TwiceGiven(name) => format!("give {name} once"),
             Self::Limit(_) => "write for example --memory 1g --cpus 2 --pids 256".to_owned(),

@@ -301,6 +301,11 @@ impl Launch {
         Ok(of_words(&words)?)
     }
 
+    /// Whether a word is the program that a launch line begins with.
+    pub fn is_runner(word: &str) -> bool {
+        RUNNERS.contains(&word) || python::is_python(word)
+    }
+
     /// Reads a launch line that came as words, so that every character of them is meant as it is.
     ///
     /// # Errors
@@ -349,14 +354,6 @@ fn of_words(words: &[Word]) -> Result<Launch, LineRefused> {
             _ => return Err(not_a_runner(&program)),
         }
     };
-    for name in env.iter().filter_map(|one| one.split('=').next()).filter(|name| looks_secret(name)) {
-        line.note(format_args!(
-            "{name} is written down with its value; a credential is better given as `--env {name}`, which keeps none"
-        ));
-    }
-    if words.iter().any(|word| word.bare && (word.text == "~" || word.text.starts_with("~/"))) {
-        line.note("`~` is passed on as it is: no shell reads the line");
-    }
     let Read { spec, program, with, python, arguments } = read;
     Ok(Launch { spec, program, with, python, arguments, env, notes: line.notes })
 }
@@ -367,13 +364,6 @@ fn is_assignment(word: &str) -> bool {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
     })
-}
-
-fn looks_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "_KEY", "CREDENTIAL"]
-        .iter()
-        .any(|part| name.contains(part))
 }
 
 /// A program without its folder and without what Windows adds to its name.

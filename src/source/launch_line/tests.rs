@@ -439,9 +439,7 @@ fn reads_what_stands_before_the_program() {
     ]);
     assert!(launch("cmd /c npx a").notes[0].to_string().contains("cmd /c"));
     assert!(launch("/opt/bin/npx a").notes[0].to_string().contains("/opt/bin/npx"));
-    assert!(launch("env GITHUB_TOKEN=x npx a").notes[0].to_string().contains("--env GITHUB_TOKEN"));
-    assert!(launch("npx a ~/notes").notes[0].to_string().contains('~'));
-    assert!(launch("npx a '~/notes'").notes.is_empty());
+    assert!(launch("npx a ~/notes").notes.is_empty(), "told where it is known what it leads to");
     refuses_flags(&[("env -i npx a", "-i"), ("env -S 'npx a'", "-S"), ("env -u X npx a", "-u")]);
     for line in [
         "./npx a",
