@@ -33,6 +33,14 @@ pub enum SourceError {
         /// What is carried instead.
         carried: &'static str,
     },
+    /// The user's word is a package's name, and does not say whose.
+    #[error("`{text}` does not say whose package it is")]
+    PlainName {
+        /// What was typed.
+        text: Shown,
+        /// The specs that it may stand for.
+        specs: Vec<Shown>,
+    },
     /// The user's word is a launch line that is refused.
     #[error(transparent)]
     Line(#[from] LineRefused),
@@ -199,6 +207,15 @@ impl From<SourceError> for Failure {
                 format_args!("`{text}` cannot be mounted"),
                 format_args!("it is {what}, which this version does not carry yet"),
                 format_args!("this version carries {carried}"),
+            ),
+            E::PlainName { text, specs } => Failure::new(
+                Code::Usage,
+                format_args!("`{text}` does not say whose package it is"),
+                "npm and Python's index each have packages of such names, by different people",
+                format_args!(
+                    "write {}, as its documentation has it: `npx` and `npm` are npm's, `uvx` and `pip` Python's",
+                    specs.iter().map(|spec| format!("`{spec}`")).collect::<Vec<_>>().join(" or ")
+                ),
             ),
             E::Line(refused) => refused.clone().into(),
             E::Name { text, rule } => Failure::new(

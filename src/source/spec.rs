@@ -180,6 +180,22 @@ const NOT_YET: &[(&str, &str, &str)] = &[
     ("http://", "a remote server", "servers that run on this machine: `npm:`, `pypi:` and `path:`"),
 ];
 
+impl Spec {
+    /// The specs that a package's name stands for which does not say whose it is, a version included.
+    pub fn of_plain_name(text: &str) -> Vec<String> {
+        // what is no name in either has a sign that no package's has
+        if text.contains([':', '/', '\\']) {
+            return Vec::new();
+        }
+        // `a==1` and `a[b]` are Python's alone; npm's grammar does not have them
+        [("npm:", npm(text).is_ok()), ("pypi:", text.parse::<PypiSpec>().is_ok())]
+            .into_iter()
+            .filter(|(_, holds)| *holds)
+            .map(|(prefix, _)| format!("{prefix}{text}"))
+            .collect()
+    }
+}
+
 impl FromStr for Spec {
     type Err = SourceError;
 
@@ -218,10 +234,10 @@ impl FromStr for Spec {
             );
             return Err(SourceError::NotYet { text: Shown::new(text), what, carried });
         }
-        if text.parse::<NpmName>().is_ok() {
-            let (what, carried) =
-                ("a known server's plain name", "the package it stands for, as `npm:NAME` or `pypi:NAME`");
-            return Err(SourceError::NotYet { text: Shown::new(text), what, carried });
+        let specs = Self::of_plain_name(text);
+        if !specs.is_empty() {
+            let specs = specs.iter().map(|spec| Shown::new(spec)).collect();
+            return Err(SourceError::PlainName { text: Shown::new(text), specs });
         }
         Err(unread("a server is named as `npm:NAME[@VERSION]`, `pypi:NAME[==VERSION]` or `path:FILE|DIR`"))
     }
@@ -334,19 +350,27 @@ mod tests {
 
     #[test]
     fn tells_what_is_not_carried_yet_from_a_mistake() {
-        for later in [
-            "oci:x",
-            "git+https://x.example/y",
-            "https://x.example/mcp",
-            "io.github.acme/thing",
-            "filesystem",
-        ] {
+        for later in ["oci:x", "git+https://x.example/y", "https://x.example/mcp", "io.github.acme/thing"] {
             assert!(matches!(later.parse::<Spec>(), Err(SourceError::NotYet { .. })), "{later}");
             assert_eq!(code(later), Code::Usage);
         }
         for mistake in ["", "a b", "./a.tgz", "/a", "@s/a", "-x", "a;b", "path:", "path:a\0b", "nmp:a"] {
             assert!(matches!(mistake.parse::<Spec>(), Err(SourceError::NotASpec { .. })), "{mistake}");
             assert_eq!(code(mistake), Code::Usage);
+        }
+    }
+
+    #[test]
+    fn a_packages_name_alone_is_answered_with_what_it_may_stand_for() {
+        for (text, told) in [
+            ("mcp-server-time", "write `npm:mcp-server-time` or `pypi:mcp-server-time`,"),
+            ("mcp-server-time==1.2.3", "write `pypi:mcp-server-time==1.2.3`,"),
+            ("server[extra]", "write `pypi:server[extra]`,"),
+            ("server@^1.2", "write `npm:server@^1.2`,"),
+        ] {
+            let failure = Failure::from(text.parse::<Spec>().unwrap_err());
+            assert_eq!(failure.code(), Code::Usage);
+            assert!(failure.hint().to_string().starts_with(told), "{}", failure.hint());
         }
     }
 
