@@ -34,6 +34,7 @@ mod errors;
 mod filesystem;
 mod first_seen;
 mod folders;
+mod images;
 mod kept;
 mod kept_secrets;
 mod limits;
@@ -91,6 +92,7 @@ fn main() -> ExitCode {
         folders::tests(),
         filesystem::tests(),
         kept::tests(),
+        images::tests(),
         registry::tests(),
         kept_secrets::tests(),
         python::tests(),

@@ -14,8 +14,9 @@ use crate::cage::egress::Egress;
 use crate::cage::engine::{About, Labels};
 use crate::cage::profile::Profile;
 use crate::failure::Failure;
-use crate::install::runtime::{self, Recipe, Runtime};
+use crate::install::runtime::{Recipe, Runtime};
 use crate::plan::{LimitsAsked, User};
+use crate::source::Registry;
 use crate::text::Shown;
 
 /// What the cage does not do, for whoever reads the report.
@@ -26,8 +27,14 @@ const NOT_PROMISED: [&str; 3] = [
 ];
 
 pub async fn run(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
-    let mut findings =
-        Findings { engine: None, runtime: None, cage: None, registry: None, failures: Vec::new() };
+    let mut findings = Findings {
+        engine: None,
+        runtimes: Vec::new(),
+        cage: None,
+        registry: None,
+        index: None,
+        failures: Vec::new(),
+    };
     match host.engine().await {
         Ok(engine) => match engine.about().await {
             Ok(about) => findings.engine = Some(about),
@@ -37,25 +44,29 @@ pub async fn run(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     }
     if findings.engine.is_some() {
         host.sweep().await?;
-        match runtime::find(host.engine().await?.as_ref(), &host.stamp()?, &Recipe::node()).await {
-            Ok(runtime) => findings.runtime = runtime,
-            Err(error) => findings.failures.push(error.into()),
+        for recipe in Recipe::all() {
+            match host.runtime_made(&recipe).await {
+                Ok(runtime) => findings.runtimes.push((recipe.name().to_owned(), runtime)),
+                Err(failure) => findings.failures.push(failure),
+            }
+        }
+        match host.registries_known().await {
+            Ok(registries) => findings.registry = registries.map(|known| told(known.main())),
+            Err(failure) => findings.failures.push(failure),
+        }
+        match host.index_known().await {
+            Ok(index) => findings.index = index.map(|known| told(known.registry())),
+            Err(failure) => findings.failures.push(failure),
         }
     }
-    if let Some(runtime) = &findings.runtime {
+    // one is enough: the profile is the same whatever runs
+    if let Some(runtime) = findings.runtimes.iter().find_map(|(_, runtime)| runtime.as_ref()) {
         match try_cage(host, runtime).await {
             Ok(()) => findings.cage = Some(true),
             Err(failure) => {
                 findings.cage = Some(false);
                 findings.failures.push(failure);
             }
-        }
-        match host.registries(runtime) {
-            Ok(registries) => {
-                let main = registries.main();
-                findings.registry = Some(format!("{main} (from {})", main.found()));
-            }
-            Err(failure) => findings.failures.push(failure),
         }
     }
     if out.is_json() {
@@ -67,6 +78,11 @@ pub async fn run(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
         Some(failure) => Err(failure),
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// A registry and where it is set. An address with a credential in it is refused where it is read.
+fn told(registry: &Registry) -> String {
+    format!("{registry} (from {})", registry.found())
 }
 
 /// Opens a run cage of the runtime image: init's report is compared with the profile on the way.
@@ -83,9 +99,11 @@ fn profile() -> Profile {
 
 struct Findings {
     engine: Option<About>,
-    runtime: Option<Runtime>,
+    /// Each that there is a recipe for, by its name there, if this host has it.
+    runtimes: Vec<(String, Option<Runtime>)>,
     cage: Option<bool>,
     registry: Option<String>,
+    index: Option<String>,
     failures: Vec<Failure>,
 }
 
@@ -98,14 +116,17 @@ impl Findings {
                 "default_runtime": about.default_runtime, "cgroups": about.cgroups, "security": about.security,
             })
         });
-        let runtime = self.runtime.as_ref().map(|runtime| {
-            json!({"name": runtime.name(), "version": runtime.version(), "recipe": runtime.recipe()})
-        });
+        let told = |runtime: &Runtime| json!({"name": runtime.name(), "version": runtime.version(), "recipe": runtime.recipe()});
+        let runtimes = self
+            .runtimes
+            .iter()
+            .map(|(name, runtime)| json!({"runtime": name, "image": runtime.as_ref().map(told)}));
         json!({
             "engine": engine,
-            "runtime": runtime,
+            "runtimes": runtimes.collect::<Vec<_>>(),
             "cage": self.cage,
             "registry": self.registry,
+            "index": self.index,
             "profile": profile().rows(),
             "not_promised": NOT_PROMISED,
             "state": host.home().state_dir().display().to_string(),
@@ -135,17 +156,21 @@ impl Findings {
             }
             None => row("engine", "none".into()),
         }
-        match &self.runtime {
-            Some(runtime) => row(
-                "runtime image",
-                format!("{} {} ({})", runtime.name(), runtime.version(), runtime.recipe()),
-            ),
-            None => row("runtime image", "none yet; `pinfold images build node` makes it".into()),
+        if self.engine.is_some() {
+            let mut label = "runtime images";
+            for (name, runtime) in &self.runtimes {
+                let told = match runtime {
+                    Some(runtime) => {
+                        format!("{} {} ({})", runtime.name(), runtime.version(), runtime.recipe())
+                    }
+                    None => format!("no {name} yet; `pinfold images build {name}` makes it"),
+                };
+                row(std::mem::take(&mut label), told);
+            }
         }
-        row(
-            "npm registry",
-            self.registry.clone().unwrap_or_else(|| "not known before there is a runtime image".into()),
-        );
+        let unknown = |runtime: &str| format!("not known before there is a {runtime} runtime image");
+        row("npm registry", self.registry.clone().unwrap_or_else(|| unknown("Node")));
+        row("Python index", self.index.clone().unwrap_or_else(|| unknown("Python")));
         row("state", host.home().state_dir().display().to_string());
         row(
             "a cage",

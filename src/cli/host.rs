@@ -26,7 +26,7 @@ use crate::install::npm::Npm;
 use crate::install::pypi::{Places, Pypi};
 use crate::install::runtime::{self, Artifact, Larder, NpmArtifact, PypiArtifact, Recipe, Runtime};
 use crate::net::{Client, Resolver};
-use crate::pin::Store;
+use crate::pin::{Pin, Store};
 use crate::plan::{Plan, PypiTree};
 use crate::source::{
     Index, NpmConfig, PipConfig, PipSurroundings, PypiName, Registries, SourceArchive, SourceError,
@@ -121,13 +121,18 @@ impl Host {
         Launch::sweep(&self.home)?;
         // with a pin that cannot be read it is not known what is needed, so nothing is taken
         if let Ok(pins) = self.store()?.all() {
-            let keep = pins.iter().map(|pin| pin.plan().tree_digest()).collect();
-            // unknown is alive
-            let alive =
-                |launch: &str| launch.parse().is_ok_and(|id| Launch::alive(&self.home, &id).unwrap_or(true));
-            Image::prune(self.engine().await?.as_ref(), &self.ours()?, &keep, alive).await?;
+            self.prune(&pins).await?;
         }
         Ok(swept)
+    }
+
+    /// Removes the sealed images that none of these pins needs, which are all there are. Gives how many there were.
+    pub async fn prune(&self, pins: &[Pin]) -> Result<usize, Failure> {
+        let keep = pins.iter().map(|pin| pin.plan().tree_digest()).collect();
+        // unknown is alive
+        let alive =
+            |launch: &str| launch.parse().is_ok_and(|id| Launch::alive(&self.home, &id).unwrap_or(true));
+        Ok(Image::prune(self.engine().await?.as_ref(), &self.ours()?, &keep, alive).await?)
     }
 
     /// The user's npm configuration.
@@ -179,18 +184,38 @@ impl Host {
 
     /// The index of Python packages: the user's own, else the one that the client of a runtime image has built in.
     pub async fn index(&self, out: &Out) -> Result<Index, Failure> {
-        let config = self.pip_config()?;
-        if !config.needs_client_default() {
-            return Ok(config.index(None)?);
-        }
-        for recipe in Recipe::pythons() {
-            if let Some(runtime) = self.runtime_made(&recipe).await? {
-                return Ok(config.index(runtime.registry())?);
-            }
+        if let Some(index) = self.index_known().await? {
+            return Ok(index);
         }
         // none to ask yet: the newest is the one most servers will run on
         let runtime = self.runtime_of(&Recipe::python_3_13(), out).await?;
-        Ok(config.index(runtime.registry())?)
+        Ok(self.pip_config()?.index(runtime.registry())?)
+    }
+
+    /// The same, as far as it is known without making a runtime image.
+    pub async fn index_known(&self) -> Result<Option<Index>, Failure> {
+        let config = self.pip_config()?;
+        if !config.needs_client_default() {
+            return Ok(Some(config.index(None)?));
+        }
+        for recipe in Recipe::pythons() {
+            if let Some(runtime) = self.runtime_made(&recipe).await? {
+                return Ok(Some(config.index(runtime.registry())?));
+            }
+        }
+        Ok(None)
+    }
+
+    /// npm's registries, as far as they are known without making a runtime image.
+    pub async fn registries_known(&self) -> Result<Option<Registries>, Failure> {
+        let config = self.npm_config()?;
+        if !config.needs_client_default() {
+            return Ok(Some(config.registries(None)?));
+        }
+        match self.runtime_made(&Recipe::node()).await? {
+            Some(runtime) => Ok(Some(config.registries(runtime.registry())?)),
+            None => Ok(None),
+        }
     }
 
     fn pip_config(&self) -> Result<PipConfig, Failure> {

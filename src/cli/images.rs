@@ -6,10 +6,12 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::host::Host;
-use super::out::Out;
-use crate::cage::engine::{Labels, label};
+use super::out::{Out, counted};
+use crate::cage::engine::{ImageId, Labels, label};
+use crate::cage::init_binary;
 use crate::failure::{Code, Failure};
 use crate::install::runtime::{self, Recipe};
+use crate::pin::Pin;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -21,6 +23,8 @@ pub struct Args {
 enum Images {
     /// The runtime images and sealed images on this host
     List,
+    /// Remove the images that nothing uses any more
+    Prune,
     /// Make runtime images
     Build {
         /// Which: `node`, `python3.13`, `python3.11`
@@ -32,6 +36,7 @@ enum Images {
 pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     match &args.command {
         None | Some(Images::List) => list(host, out).await,
+        Some(Images::Prune) => prune(host, out).await,
         Some(Images::Build { runtimes }) => {
             let mut made = Vec::new();
             for runtime in runtimes {
@@ -45,36 +50,110 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     }
 }
 
-async fn list(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+/// An image, and what it is for.
+struct Row {
+    kind: &'static str,
+    what: String,
+    used_by: Vec<String>,
+    /// What is to be said of one that nothing uses.
+    unused: Option<&'static str>,
+    megabytes: u64,
+    id: ImageId,
+}
+
+/// Every image of this state directory, each once.
+async fn rows(host: &Host) -> Result<Vec<Row>, Failure> {
     let engine = host.engine().await?;
     let stamp = host.stamp()?;
-    let mut rows = Vec::new();
+    let state = host.home().id()?.as_str().to_owned();
+    // with a pin that cannot be read it is not known what is needed, so nothing is called unused
+    let pins = host.store()?.all().ok();
+    let init = init_binary::digest().to_string();
+    let mut rows: Vec<Row> = Vec::new();
     for kind in ["runtime", "sealed"] {
         let wanted = Labels::from([(label::MARK.into(), kind.into())]);
         for image in stamp.genuine(engine.images(&wanted).await?) {
             let get = |name: &str| image.labels.get(name).cloned().unwrap_or_default();
-            let what = match kind {
-                "runtime" => {
-                    format!("{} {} ({})", get(label::RUNTIME), get(label::VERSION), get(label::RECIPE))
+            let known = rows.iter().any(|row| row.id == image.id);
+            if known || (kind == "sealed" && get(label::STATE) != state) {
+                continue;
+            }
+            let of_this_build = get(label::INIT) == init;
+            let (mut what, mut used_by) = (String::new(), Vec::new());
+            let unused = if kind == "runtime" {
+                what = format!("{} {} ({})", get(label::RUNTIME), get(label::VERSION), get(label::RECIPE));
+                let uses = |pin: &&Pin| {
+                    let runtime = pin.plan().runtime();
+                    runtime.name() == get(label::RUNTIME)
+                        && runtime.version() == get(label::VERSION)
+                        && runtime.recipe() == get(label::RECIPE)
+                };
+                if of_this_build {
+                    used_by.extend(pins.iter().flatten().filter(uses).map(|pin| pin.name().to_string()));
                 }
-                _ => get(label::TREE),
+                (!of_this_build).then_some("of another build of Pinfold")
+            } else {
+                let uses = |pin: &&Pin| pin.plan().tree_digest().to_string() == get(label::TREE);
+                for pin in pins.iter().flatten().filter(uses) {
+                    what = pin.plan().release().id();
+                    used_by.push(pin.name().to_string());
+                }
+                if what.is_empty() {
+                    what = get(label::TREE);
+                }
+                if !get(label::USER).is_empty() {
+                    what.push_str(&format!(", for the user {}", get(label::USER)));
+                }
+                (pins.is_some() && used_by.is_empty()).then_some("no mounted server's")
             };
-            rows.push((kind, what, image.size / 1_000_000, image.id));
+            rows.push(Row { kind, what, used_by, unused, megabytes: image.size / 1_000_000, id: image.id });
         }
     }
+    Ok(rows)
+}
+
+async fn list(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+    let rows = rows(host).await?;
     if out.is_json() {
-        let images: Vec<_> = rows
-            .iter()
-            .map(|(kind, what, megabytes, id)| json!({"kind": kind, "what": what, "megabytes": megabytes, "id": id.as_str()}))
-            .collect();
-        out.document(&json!({"images": images}));
+        let told = |row: &Row| {
+            json!({
+                "kind": row.kind, "what": row.what, "used_by": row.used_by, "unused": row.unused.is_some(),
+                "megabytes": row.megabytes, "id": row.id.as_str(),
+            })
+        };
+        out.document(&json!({"images": rows.iter().map(told).collect::<Vec<_>>()}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if rows.is_empty() {
+        out.note("no images yet; `pinfold images build node` makes the Node runtime image");
+    }
+    for row in &rows {
+        let use_ = match (row.unused, row.used_by.is_empty()) {
+            (Some(why), _) => format!("; unused: {why}"),
+            (None, true) => String::new(),
+            (None, false) => format!("; of {}", row.used_by.join(", ")),
+        };
+        out.line(format!("{:8} {:>5} MB  {}{use_}", row.kind, row.megabytes, row.what));
+    }
+    if rows.iter().any(|row| row.unused.is_some()) {
+        out.note("`pinfold images prune` removes what is unused; an image that others lie on stays as long as they do");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Removes what nothing uses. One that others lie on, or that a cage runs on, is the engine's to keep.
+async fn prune(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
+    let engine = host.engine().await?;
+    // all of them, or it would not be known what is needed
+    let pins = host.store()?.all()?;
+    let mut removed = host.prune(&pins).await?;
+    for row in rows(host).await?.iter().filter(|row| row.kind == "runtime" && row.unused.is_some()) {
+        removed += usize::from(engine.remove_image(&row.id).await.is_ok());
+    }
+    if out.is_json() {
+        out.document(&json!({"removed": removed}));
     } else {
-        if rows.is_empty() {
-            out.note("no images yet; `pinfold images build node` makes the Node runtime image");
-        }
-        for (kind, what, megabytes, _) in rows {
-            out.line(format!("{kind:8} {megabytes:>5} MB  {what}"));
-        }
+        out.line(format!("{} removed", counted(removed, "image")));
     }
     Ok(ExitCode::SUCCESS)
 }
