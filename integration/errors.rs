@@ -27,6 +27,7 @@ tests![
     without_an_engine_a_client_is_told_in_the_protocol,
     an_engine_that_stops_in_the_middle_of_a_session_ends_it_with_an_error,
     an_unmounted_name_is_answered_in_the_protocol_in_both_eras,
+    an_unknown_name_is_answered_in_the_words_of_the_command,
     a_server_that_ends_at_once_is_not_mounted_and_its_last_words_are_told,
     a_package_that_wants_install_scripts_is_named_and_none_is_run,
     two_mounts_of_one_name_at_once_are_one_mount,
@@ -243,11 +244,40 @@ fn an_unmounted_name_is_answered_in_the_protocol_in_both_eras() {
             assert_eq!((&error["data"]["code"], code), (&json!("not-mounted"), Some(15)), "{name}: {error}");
         }
     }
-    for words in [["tools", "never-mounted"], ["unmount", "never-mounted"]] {
-        home.run([&["--json"], &words[..]].concat()).failed(15, "not-mounted");
+}
+
+fn an_unknown_name_is_answered_in_the_words_of_the_command() {
+    let home = Home::new();
+    let package = Package::least("is-here");
+    let server = crate::mounted::mount(&home, &package.spec(), &[]);
+    let starts = "only what was consented to is started";
+    for (words, why) in [
+        (vec!["tools", "nobody"], starts),
+        (vec!["call", "nobody", "tool"], starts),
+        (vec!["unmount", "nobody"], "there is nothing under that name"),
+        (vec!["egress", "nobody"], "there is nothing under that name"),
+        (vec!["pins", "show", "nobody"], "there is nothing under that name"),
+        (vec!["pins", "reset", "nobody"], "there is nothing under that name"),
+        (
+            vec!["secret", "list", "nobody"],
+            "credentials are kept for mounted servers, and given to nobody else",
+        ),
+        (vec!["show", "nobody"], "nothing is mounted under that name"),
+    ] {
+        let ran = home.run([&["--json"], &words[..]].concat()).failed(15, "not-mounted");
+        assert_eq!(ran.error()["why"], why, "{words:?}: {ran}");
     }
-    home.run(["--json", "call", "never-mounted", "tool"]).failed(15, "not-mounted");
-    home.run(["--json", "pins", "show", "never-mounted"]).failed(15, "not-mounted");
+    for words in [["tools", "is-her"], ["unmount", "is-hree"], ["show", "is-hear"]] {
+        let ran = home.run([&["--json"], &words[..]].concat()).failed(15, "not-mounted");
+        assert!(ran.error()["hint"].as_str().unwrap().starts_with("did you mean is-here?"), "{ran}");
+    }
+    // by what it is instead of by its name
+    let ran = home.run(["--json", "unmount", &package.spec()]).failed(15, "not-mounted");
+    assert!(ran.error()["hint"].as_str().unwrap().contains("mounted as is-here"), "{ran}");
+    let ran = home.run(["--json", "show", "mcp-server-time"]).failed(15, "not-mounted");
+    let specs = "`npm:mcp-server-time` or `pypi:mcp-server-time`";
+    assert!(ran.error()["hint"].as_str().unwrap().contains(specs), "{ran}");
+    home.run(["unmount", &server.name]).ended(0);
 }
 
 fn a_server_that_ends_at_once_is_not_mounted_and_its_last_words_are_told() {

@@ -12,10 +12,15 @@ use serde_json::{Value, json};
 
 use crate::folders::Folder;
 use crate::mounted::{self, Server};
+use crate::pinfold::Home;
 use crate::servers::{Bare, see};
 use crate::tests;
 
-tests![a_folder_to_be_read_is_the_same_caged_and_is_not_written, a_folder_to_be_written_is_the_same_caged,];
+tests![
+    a_folder_to_be_read_is_the_same_caged_and_is_not_written,
+    a_folder_to_be_written_is_the_same_caged,
+    a_folder_that_is_not_mounted_is_told_on_the_card_and_where_the_server_fails,
+];
 
 const PACKAGE: &str = "@modelcontextprotocol/server-filesystem";
 
@@ -92,4 +97,26 @@ fn a_folder_to_be_written_is_the_same_caged() {
     let shut = json!({"path": folder.file(".vscode/settings.json"), "content": "evil"});
     assert_eq!(session.call("write_file", shut)["isError"], true);
     assert_eq!(fs::read_to_string(folder.path().join(".vscode/settings.json")).unwrap(), "{}");
+}
+
+fn a_folder_that_is_not_mounted_is_told_on_the_card_and_where_the_server_fails() {
+    let (home, folder) = (Home::new(), Folder::new());
+    let path = folder.path().display().to_string();
+    // the commonest of all lines
+    let line = format!("npx -y {PACKAGE} {path}");
+    let shown = home.run(["--json", "show", &line]).ended(0).json();
+    let told = format!("`{path}` is not in the cage; add `--mount {path}`");
+    assert!(shown["notes"].to_string().contains(&told), "{shown}");
+    let digest = shown["digest"].as_str().unwrap();
+    let failed = home.run(["--json", "mount", &line, "--consent", digest]).failed(16, "server-failed");
+    let hint = failed.error()["hint"].as_str().unwrap().to_owned();
+    assert!(hint.contains(&format!("--mount {path} -- {path}`")), "{hint}");
+    // what it says to type is right
+    let command = hint.split('`').find_map(|code| code.strip_prefix("pinfold mount ")).unwrap();
+    let words: Vec<&str> = command.split(' ').collect();
+    let shown = home.run([&["--json", "show"], &words[..]].concat()).ended(0).json();
+    assert!(!shown["notes"].to_string().contains("is not in the cage"), "{shown}");
+    let digest = shown["digest"].as_str().unwrap();
+    home.run([&["mount", "--consent", digest], &words[..]].concat()).ended(0);
+    home.run(["unmount", "filesystem"]).ended(0);
 }

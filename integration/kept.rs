@@ -7,6 +7,7 @@ use crate::mounted::{self, mount};
 use crate::package::Package;
 use crate::pinfold::Home;
 use crate::session::Session;
+use crate::terminal::AtTerminal;
 use crate::{engine, tests};
 
 tests![
@@ -14,6 +15,8 @@ tests![
     what_is_kept_belongs_to_whom_the_server_runs_as,
     without_the_option_nothing_is_kept,
     a_memory_server_remembers_after_a_restart,
+    a_server_that_writes_beside_its_code_is_told_where_it_can,
+    at_a_terminal_what_was_kept_is_asked_about_before_it_is_lost,
 ];
 
 const FILE: &str = "/home/cage/memory.json";
@@ -136,4 +139,45 @@ fn a_memory_server_remembers_after_a_restart() {
     assert!(graph.to_string().contains("keeps strays"), "{graph}");
     assert_eq!(second.finish().0, Some(0));
     assert_eq!(home.run(["--json", "unmount", "memory"]).ended(0).json()["data"], "removed");
+}
+
+fn a_server_that_writes_beside_its_code_is_told_where_it_can() {
+    let home = Home::new();
+    mount(&home, "npm:@modelcontextprotocol/server-memory", &[]);
+    let entity = json!({"entities": [{"name": "a", "entityType": "b", "observations": []}]}).to_string();
+    let ran = home.run(["call", "memory", "create_entities", &entity]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("the root of a cage is read-only"), "{ran}");
+    assert!(ran.stderr.contains(" --persist`"), "{ran}");
+    home.run(["unmount", "memory"]).ended(0);
+}
+
+fn at_a_terminal_what_was_kept_is_asked_about_before_it_is_lost() {
+    let (home, package) = (Home::new(), Package::probe());
+    mount(&home, &package.spec(), &["--name", "keeps", "--persist"]);
+    let state = home.state().unwrap();
+    let unmount = |options: &[&str], types: Option<&str>| {
+        let mut terminal = AtTerminal::start(home.command([&["unmount", "keeps"], options].concat()));
+        if let Some(keys) = types {
+            terminal.shows("Type yes to remove it");
+            terminal.types(keys);
+        }
+        (terminal.ended(), terminal.screen())
+    };
+    assert_eq!(disk(&home, "keeps", "write"), "done");
+    for keys in ["no\n", "y\n", "\n"] {
+        let (code, screen) = unmount(&[], Some(keys));
+        assert_eq!(code, Some(10), "{screen}");
+        assert!(screen.contains("--keep-data"), "{screen}");
+        assert_eq!(disk(&home, "keeps", "read"), "kept");
+    }
+    assert_eq!(unmount(&["--keep-data"], None).0, Some(0));
+    assert_eq!(engine::volumes(&state).len(), 1);
+    // what is left of a server that is not mounted any more is asked about too
+    assert_eq!(unmount(&[], Some("no\n")).0, Some(10));
+    assert_eq!(unmount(&[], Some("yes\n")).0, Some(0));
+    assert_eq!(engine::volumes(&state), Vec::<String>::new());
+    mount(&home, &package.spec(), &["--name", "keeps", "--persist"]);
+    assert_eq!(disk(&home, "keeps", "write"), "done");
+    assert_eq!(unmount(&["--remove-data"], None).0, Some(0));
+    assert_eq!(engine::volumes(&state), Vec::<String>::new());
 }

@@ -25,6 +25,10 @@ pub fn tests() -> Vec<Trial> {
             a_value_that_was_kept_reaches_its_server_and_no_other,
         ),
         ("a_named_file_is_read_at_each_start", a_named_file_is_read_at_each_start),
+        (
+            "a_mount_ends_with_where_each_credential_comes_from",
+            a_mount_ends_with_where_each_credential_comes_from,
+        ),
         ("what_cannot_be_a_credential_is_not_kept", what_cannot_be_a_credential_is_not_kept),
     ];
     if Desktop::is_possible() {
@@ -132,11 +136,11 @@ fn a_value_that_was_kept_reaches_its_server_and_no_other() {
     run(command(&home, &["secret", "forget", "probe", NAME])).ended(0);
     assert_eq!(holding(home.path(), &token), Vec::<String>::new());
     run(command(&home, &["--json", "call", "probe", "env"])).failed(20, "secret-missing");
-    // and an unmount leaves nothing
+    // and an unmount leaves nothing, and says what went
     fed(command(&home, &["secret", "set", "probe", NAME]), &token).ended(0);
-    for name in ["probe", "other"] {
-        home.run(["unmount", name]).ended(0);
-    }
+    let gone = home.run(["--json", "unmount", "probe"]).ended(0).json();
+    assert_eq!(gone["secrets"], json!([NAME]));
+    home.run(["unmount", "other"]).ended(0);
     assert_eq!(holding(home.path(), &token), Vec::<String>::new());
 }
 
@@ -171,6 +175,29 @@ fn a_named_file_is_read_at_each_start() {
     let error = run(gone).failed(20, "secret-missing").error();
     assert!(error.to_string().contains(path), "{error}");
     home.run(["unmount", "probe"]).ended(0);
+}
+
+fn a_mount_ends_with_where_each_credential_comes_from() {
+    let (home, package) = (Home::new(), Package::least("wants-a-token"));
+    let spec = package.tarball();
+    let shown = home.run(["--json", "show", &spec, "--env", NAME]).ended(0).json();
+    let digest = shown["digest"].as_str().unwrap();
+    let mounting = ["mount", &spec, "--env", NAME, "--consent", digest];
+    let told = run(command(&home, &mounting)).ended(0).stdout;
+    let keeps = format!("{NAME} is not set yet: keep it with `pinfold secret set wants-a-token {NAME}`");
+    assert!(told.contains(&keeps), "{told}");
+    let mut with_variable = command(&home, &mounting);
+    with_variable.env(NAME, value());
+    let told = run(with_variable).ended(0).stdout;
+    assert!(told.contains("in this shell") && told.contains("secret set wants-a-token"), "{told}");
+    fed(command(&home, &["secret", "set", "--no-keyring", "wants-a-token", NAME]), &value()).ended(0);
+    let told = run(command(&home, &mounting)).ended(0).stdout;
+    assert!(
+        told.contains("kept for it in a file of Pinfold's own") && !told.contains("secret set"),
+        "{told}"
+    );
+    let told = home.run(["unmount", "wants-a-token"]).ended(0).stdout;
+    assert!(told.contains(&format!("{NAME}, which was kept for it, is gone")), "{told}");
 }
 
 fn what_cannot_be_a_credential_is_not_kept() {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::advice;
 use super::egress::conclude;
 use super::first_seen;
 use super::folders::report_changes;
@@ -28,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Bytes between the two ends of the session, each way.
 const BUFFER: usize = 256 * 1024;
+/// Lines of an error that are looked at for advice.
+const LINES: usize = 200;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -42,11 +45,11 @@ pub struct Args {
 
 pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     let arguments = read(&args.arguments)?;
-    let pin = start::pin(host, &args.name)?;
+    let pin = start::pin(host, &args.name, &start::NOT_STARTED)?;
     host.sweep().await?;
     for era in Era::ALL {
         match call(host, out, &pin, era, &args.tool, &arguments).await? {
-            Called::Result(result) => return Ok(report(out, &result)),
+            Called::Result(result) => return Ok(report(out, &pin, &result)),
             Called::OtherEra => {}
         }
     }
@@ -135,7 +138,7 @@ async fn call(
                 Some(Left::Server(end)) => format!("it ended: {}", end.how),
                 _ => error.to_string(),
             };
-            Err(start::failed(pin, what, how, &words).await)
+            Err(start::failed(host, pin, what, how, &words).await)
         }
     };
     cage.end().await?;
@@ -143,7 +146,7 @@ async fn call(
 }
 
 /// The result as it came; its texts alone for a person.
-fn report(out: &Out, result: &Value) -> ExitCode {
+fn report(out: &Out, pin: &Pin, result: &Value) -> ExitCode {
     if out.is_json() {
         out.document(result);
     } else {
@@ -162,6 +165,13 @@ fn report(out: &Out, result: &Value) -> ExitCode {
         }
     }
     if result.get("isError") == Some(&Value::Bool(true)) {
+        // outside the text, which stays as it came
+        let texts = result.get("content").and_then(Value::as_array).into_iter().flatten();
+        let texts = texts.filter_map(|block| block.get("text").and_then(Value::as_str));
+        let said: Vec<Shown> = texts.flat_map(Shown::lines).take(LINES).collect();
+        if let Some(advice) = advice::on_read_only(pin.plan(), &said) {
+            out.warn(format!("{}: {advice}", pin.name()));
+        }
         return ExitCode::from(Code::CallFailed.exit());
     }
     ExitCode::SUCCESS

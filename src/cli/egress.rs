@@ -27,9 +27,11 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
-    let pin = start::pin(host, &args.name)?;
+    let pin = start::pin(host, &args.name, &start::NOTHING_THERE)?;
     let plan = pin.plan();
-    let history = History::load(host.home(), plan)?;
+    let mut history = History::load(host.home(), plan)?;
+    // what an earlier plan denied and this one allows is no news
+    history.denied.retain(|one| !allows(plan, one));
     if out.is_json() {
         out.document(&document(plan, &history));
     } else {
@@ -105,12 +107,35 @@ fn draw(out: &Out, plan: &Plan, history: &History) {
         return;
     }
     out.line("it tried in vain");
+    let mut told = Vec::new();
     for one in &history.denied {
         out.line(format!("  {} ({}): {}", host(one), often(one.times, one.last), one.why()));
-        if let Some(remedy) = &one.remedy {
+        // a name that was looked up and then tried on a port is there twice, and allowed once
+        if let Some(remedy) = one.remedy.as_ref().filter(|remedy| !told.contains(remedy)) {
             out.line(format!("    to allow it: {}", allowing(plan, remedy)));
+            told.push(remedy);
         }
     }
+}
+
+/// Whether a plan allows now what was denied then.
+fn allows(plan: &Plan, tried: &Tried) -> bool {
+    let name = tried.name().to_string();
+    let on = |port: u16| tried.port.is_none_or(|tried| tried == port);
+    let by_rule = |rule: String| {
+        if rule == "public" {
+            // which never opens what only the other option does
+            return (on(80) || on(443)) && matches!(tried.remedy, Some(Remedy::Public(_)));
+        }
+        let Some((host, port)) = rule.rsplit_once(':') else { return false };
+        let holds = match host.strip_prefix('*') {
+            Some(below) => name.ends_with(below) && name.len() > below.len(),
+            None => name == host,
+        };
+        holds && port.parse().is_ok_and(on)
+    };
+    let ways = plan.egress().iter().map(ToString::to_string);
+    ways.chain(plan.egress_private().iter().map(ToString::to_string)).any(by_rule)
 }
 
 /// The command that draws the same plan with one more way out.
@@ -149,5 +174,51 @@ pub fn report(out: &Out, pin: &Pin, tally: &Tally) {
     let more = u64::try_from(more).unwrap_or(u64::MAX).saturating_add(tally.forgotten());
     if more > 0 {
         out.warn(format!("{name}: {more} more names were out of reach"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::{draft, lock};
+    use crate::plan::{Draft, PrivateWay};
+
+    fn tried(name: &str, port: Option<u16>, remedy: [&str; 2]) -> Tried {
+        serde_json::from_value(json!({
+            "name": name, "port": port, "why": "not listed", "remedy": remedy, "times": 1,
+            "last": "2026-01-01T00:00:00Z",
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_the_plan_allows_by_now_is_not_suggested_any_more() {
+        let lock = lock();
+        let plan = |egress: &[&str], private: &[&str]| {
+            Plan::draw(Draft {
+                egress: egress.iter().map(|rule| rule.parse().unwrap()).collect(),
+                egress_private: private.iter().map(|way| PrivateWay::typed(way).unwrap()).collect(),
+                ..draft(&lock)
+            })
+            .unwrap()
+        };
+        let public = |name, port| tried(name, port, ["--egress", "a.example:443"]);
+        let private = |port| tried("localhost", port, ["--egress-private", "localhost:5432"]);
+        for (plan, tried, allowed) in [
+            (plan(&["a.example"], &[]), public("a.example", None), true),
+            (plan(&["a.example"], &[]), public("a.example", Some(443)), true),
+            (plan(&["a.example"], &[]), public("a.example", Some(80)), false),
+            (plan(&["a.example"], &[]), public("b.a.example", None), false),
+            (plan(&["*.example.com"], &[]), public("a.example.com", None), true),
+            (plan(&["*.example.com"], &[]), public("example.com", None), false),
+            (plan(&["public"], &[]), public("a.example", Some(443)), true),
+            (plan(&["public"], &[]), public("a.example", Some(8443)), false),
+            (plan(&["public"], &[]), private(None), false),
+            (plan(&[], &["localhost:5432"]), private(Some(5432)), true),
+            (plan(&[], &["localhost:5432"]), private(Some(5433)), false),
+            (plan(&[], &[]), public("a.example", None), false),
+        ] {
+            assert_eq!(allows(&plan, &tried), allowed, "{:?} {tried:?}", plan.egress());
+        }
     }
 }

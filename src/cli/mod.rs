@@ -3,6 +3,7 @@
 //! One file a command. Each takes its arguments, as clap read them, to an outcome; [`main`] alone turns an outcome
 //! into text and an exit status. Parsing meets nothing of the machine, so `--help` works on a broken one.
 
+mod advice;
 mod asked;
 mod call;
 mod completions;
@@ -13,8 +14,10 @@ mod folders;
 mod host;
 mod images;
 mod list;
+mod misplaced;
 mod mount;
 mod out;
+mod outside;
 mod packing;
 mod pins;
 mod place;
@@ -153,6 +156,15 @@ async fn execute(command: Command, out: &Out) -> Result<ExitCode, Failure> {
 
 /// Help and version are answers; everything else is a usage error, in clap's own words.
 fn not_parsed(error: &clap::Error) -> ExitCode {
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if error.use_stderr()
+        && let Some(failure) = misplaced::without_quotes(&words)
+    {
+        let json = words.iter().any(|word| word == "--json");
+        Out::new(json, false, false, Colour::Auto).failure(&failure);
+        return ExitCode::from(failure.code().exit());
+    }
     // a script that asked for JSON gets its errors so, these too
     if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
         let text = error.to_string();

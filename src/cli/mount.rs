@@ -13,7 +13,7 @@ use super::asked::PlanOptions;
 use super::host::Host;
 use super::out::{Out, counted};
 use super::prepare::{Prepared, prepare, prepare_again};
-use super::{egress, first_seen, start, trial, unmount};
+use super::{egress, first_seen, secret, start, trial, unmount};
 use crate::cage::egress::{History, Tally};
 use crate::cage::image::Image;
 use crate::consent::{self, Card, Consent, Console, Ending, NotConsented, Terminal};
@@ -53,7 +53,7 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
             Code::Usage,
             format!("{name} is the name of a mounted server"),
             "a server is mounted by what it is, not by its name here",
-            format!("to mount it anew, run `pinfold mount {}`", pin.plan().release().id()),
+            format!("to mount it anew, run `{}`", consent::command_for(pin.plan(), "mount", &[])),
         ));
     }
     host.sweep().await?;
@@ -83,7 +83,7 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     let (image, fresh) = install(host, out, &pin, archive.as_deref()).await?;
     match try_and_pin(host, out, &pin, &image).await {
         Ok(surveys) => {
-            report(out, &pin, &surveys);
+            report(host, out, &pin, &surveys);
             Ok(ExitCode::SUCCESS)
         }
         Err(failure) => {
@@ -139,6 +139,7 @@ async fn again(host: &Host, out: &Out, pin: Pin, prepared: &Prepared) -> Result<
     } else {
         let and = if fresh { "; its image was gone and is made anew" } else { "" };
         out.line(format!("{} is mounted already, with this very plan{and}", pin.name()));
+        credentials(host, out, &pin);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -266,8 +267,8 @@ fn useless(pin: &Pin, surveys: &[Survey]) -> Option<Failure> {
             format!("{name} offers nothing"),
             "it answered, and lists no tool, prompt or resource",
             format!(
-                "some servers offer tools only with arguments or settings: read its documentation, then `pinfold mount {} -- ARGS`",
-                pin.plan().release().id()
+                "some servers offer tools only with further arguments or settings: read its documentation, then add them to `{}`",
+                consent::command_for(pin.plan(), "mount", &[])
             ),
         ));
     }
@@ -297,7 +298,7 @@ pub fn word(kind: Kind) -> &'static str {
     }
 }
 
-fn report(out: &Out, pin: &Pin, surveys: &[Survey]) {
+fn report(host: &Host, out: &Out, pin: &Pin, surveys: &[Survey]) {
     out.pause();
     let merged = Survey::merge(surveys);
     let of = |kind| merged.entries().iter().filter(move |entry| entry.item().kind() == kind);
@@ -317,6 +318,7 @@ fn report(out: &Out, pin: &Pin, surveys: &[Survey]) {
             "mounted": "now",
             "tools": (!surveys.is_empty()).then(|| of(Kind::Tool).count()),
             "refused": refused,
+            "credentials": secret::document(host, pin).unwrap_or_default(),
             "client": {"mcpServers": {pin.name().as_str(): entry}},
         }));
     }
@@ -335,8 +337,14 @@ fn report(out: &Out, pin: &Pin, surveys: &[Survey]) {
     for line in serde_json::to_string_pretty(&snippet).unwrap_or_default().lines() {
         out.line(format!("  {line}"));
     }
-    let credentials: Vec<_> = pin.plan().credentials().iter().map(ToString::to_string).collect();
-    if !credentials.is_empty() {
-        out.line(format!("and beside `args` an `env` that sets {}", credentials.join(", ")));
+    credentials(host, out, pin);
+}
+
+/// Where its credentials come from, and the command that keeps one which is nowhere.
+fn credentials(host: &Host, out: &Out, pin: &Pin) {
+    match secret::lines(host, pin) {
+        Ok(lines) => lines.iter().for_each(|line| out.line(line)),
+        // it is mounted all the same, and each start looks again
+        Err(failure) => out.warn(format!("{}: {}", failure.what(), failure.why())),
     }
 }

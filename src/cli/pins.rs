@@ -9,10 +9,9 @@ use super::host::Host;
 use super::out::{Out, counted};
 use super::{list, start};
 use crate::cage::egress::History;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::pin::LocalFacts;
 use crate::plan::{Exactly, LocalName};
-use crate::text::Shown;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -45,7 +44,7 @@ pub fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
 }
 
 fn show(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
-    let pin = start::pin(host, name)?;
+    let pin = start::pin(host, name, &start::NOTHING_THERE)?;
     let (plan, consent) = (pin.plan(), pin.consent());
     if out.is_json() {
         out.document(&json!({
@@ -98,15 +97,11 @@ fn show(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
 
 fn reset(name: &str, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     // by name, not by content: this is also the way out when a pin cannot be read
-    let parsed: LocalName = name.parse().map_err(|rule| {
-        Failure::new(
-            Code::NotMounted,
-            format!("no server is mounted as {}", Shown::new(name)),
-            rule,
-            "`pinfold pins list` shows the pins there are",
-        )
-    })?;
-    host.store()?.remove(&parsed)?;
+    let store = host.store()?;
+    let Ok(parsed) = name.parse::<LocalName>() else {
+        return Err(start::no_name(&store, name, &start::NOTHING_THERE));
+    };
+    store.remove(&parsed).map_err(|error| start::not_mounted(error, &start::NOTHING_THERE))?;
     LocalFacts::forget(host.home(), &parsed)?;
     History::forget(host.home(), &parsed)?;
     if out.is_json() {

@@ -8,7 +8,9 @@ mod pypi;
 
 use super::asked::{Asked, PlanOptions};
 use super::host::Host;
+use super::misplaced::behind_the_dashes;
 use super::out::Out;
+use super::outside::Outsiders;
 use crate::digest::Digest;
 use crate::failure::Failure;
 use crate::install;
@@ -61,7 +63,9 @@ pub async fn prepare(host: &Host, out: &Out, text: &str, options: &PlanOptions) 
     let mut facts = asked.facts(&release);
     facts.remarks.extend(remarks);
     facts.description = facts.description.or(summary);
+    facts.remarks.extend(behind_the_dashes(&options.args));
     let plan = asked.draw(host, released, &lock, runtime, program)?;
+    facts.remarks.extend(Outsiders::look(host, &plan).remarks());
     Ok(Prepared { plan, lock, facts, archive })
 }
 

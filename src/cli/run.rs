@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
+use super::advice;
 use super::egress::conclude;
 use super::first_seen;
 use super::folders::report_changes;
@@ -105,6 +106,12 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
     keep_first_seen().await;
     conclude(out, &pin, &keeper, &egress.tally());
     report_changes(out, &pin, &folders);
+    // one that ended is told with its failure
+    if !matches!(&outcome, Ok(ending) if matches!(ending.left, Left::Server(_)))
+        && let Some(advice) = advice::on_read_only(pin.plan(), &words.lines().await)
+    {
+        out.warn(format!("{}: {advice}", pin.name()));
+    }
     cage.end().await?;
     match outcome {
         Err(code) => Ok(ExitCode::from(code)),
@@ -112,7 +119,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
             Left::Client | Left::ClientBroke => Ok(ExitCode::SUCCESS),
             Left::Server(end) => {
                 let what = format!("{} ended while its client was there", pin.name());
-                Err(start::failed(&pin, what, end.how, &words).await)
+                Err(start::failed(&host, &pin, what, end.how, &words).await)
             }
         },
     }
@@ -121,7 +128,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
 /// Everything up to a running server.
 async fn prepare(name: &str) -> Result<(Arc<Host>, Pin, Live), Failure> {
     let host = Arc::new(Host::open()?);
-    let pin = start::pin(&host, name)?;
+    let pin = start::pin(&host, name, &start::NOT_STARTED)?;
     // what earlier launches left is nothing this start has to wait for
     let sweeper = Arc::clone(&host);
     host.engine().await?;

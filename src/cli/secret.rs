@@ -53,10 +53,16 @@ enum Secrets {
     },
 }
 
+/// Of a name that no server is mounted under.
+const NOT_GIVEN: start::Unknown = start::Unknown {
+    why: "credentials are kept for mounted servers, and given to nobody else",
+    hint: "mount it first, with each credential's name: `pinfold mount SPEC --env NAME`; `pinfold list` shows what is mounted",
+};
+
 pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     match &args.command {
         Secrets::Set { server, variable, file, no_keyring } => {
-            let pin = start::pin(host, server)?;
+            let pin = start::pin(host, server, &NOT_GIVEN)?;
             let variable = listed(&pin, variable)?;
             let place = match file {
                 Some(file) => from_file(host, &pin, &variable, file)?,
@@ -66,7 +72,7 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
         }
         Secrets::List { server } => list(host, out, server.as_deref())?,
         Secrets::Forget { server, variable } => {
-            let pin = start::pin(host, server)?;
+            let pin = start::pin(host, server, &NOT_GIVEN)?;
             let variable = listed(&pin, variable)?;
             forget(host, &pin, &variable).await?;
             if out.is_json() {
@@ -215,17 +221,61 @@ async fn forget(host: &Host, pin: &Pin, variable: &EnvName) -> Result<(), Failur
     Ok(())
 }
 
-/// Forgets every value of a server. What a keyring does not let go of is told, and keeps nothing else from it.
-pub async fn forget_all(host: &Host, out: &Out, pin: &Pin) -> Result<(), Failure> {
+/// Forgets every value of a server. Gives which there were; what a keyring does not let go of is told, and keeps
+/// nothing else from it.
+pub async fn forget_all(host: &Host, out: &Out, pin: &Pin) -> Result<Vec<(EnvName, Place)>, Failure> {
     let places = Places::load(host.home(), pin.plan())?;
-    let variables: Vec<EnvName> = places.all().map(|(variable, _)| variable.clone()).collect();
-    for variable in variables {
+    let all: Vec<(EnvName, Place)> =
+        places.all().map(|(name, place)| (name.clone(), place.clone())).collect();
+    let mut forgotten = Vec::new();
+    for (variable, place) in all {
         if let Err(failure) = forget(host, pin, &variable).await {
             out.warn(format!("{}: {}", failure.what(), failure.why()));
             Places::load(host.home(), pin.plan())?.forget(&variable)?;
+        } else {
+            forgotten.push((variable, place));
         }
     }
-    Ok(())
+    Ok(forgotten)
+}
+
+/// Where each credential of a plan comes from, for whoever has just mounted the server; `from` is `unset` where it is
+/// nowhere yet.
+pub fn document(host: &Host, pin: &Pin) -> Result<Vec<Value>, Failure> {
+    let places = Places::load(host.home(), pin.plan())?;
+    let of = |variable| {
+        let mut told = row(pin, variable, places.of(variable));
+        if places.of(variable).is_none() && !is_set(variable) {
+            told["from"] = "unset".into();
+        }
+        told
+    };
+    Ok(pin.plan().credentials().iter().map(of).collect())
+}
+
+/// The same for a person, each with the command that keeps it where it is not kept.
+pub fn lines(host: &Host, pin: &Pin) -> Result<Vec<String>, Failure> {
+    let places = Places::load(host.home(), pin.plan())?;
+    let name = pin.name();
+    let of = |variable: &EnvName| match places.of(variable) {
+        Some(Place::File(path)) => format!("{variable} is read from {} at each start", path.display()),
+        Some(Place::Keyring) => format!("{variable} is kept for it in the system's keyring"),
+        Some(Place::Here) => format!("{variable} is kept for it in a file of Pinfold's own"),
+        None => {
+            let now = match is_set(variable) {
+                true => "is set in this shell, which a client does not see",
+                false => "is not set yet",
+            };
+            format!(
+                "{variable} {now}: keep it with `pinfold secret set {name} {variable}`, or set it in the client's config, in an `env` beside `args`"
+            )
+        }
+    };
+    Ok(pin.plan().credentials().iter().map(of).collect())
+}
+
+fn is_set(variable: &EnvName) -> bool {
+    std::env::var_os(variable.as_str()).is_some_and(|value| !value.is_empty())
 }
 
 fn told(out: &Out, pin: &Pin, variable: &EnvName, place: &Place) {
@@ -244,7 +294,7 @@ fn told(out: &Out, pin: &Pin, variable: &EnvName, place: &Place) {
 
 fn list(host: &Host, out: &Out, server: Option<&str>) -> Result<(), Failure> {
     let pins = match server {
-        Some(name) => vec![start::pin(host, name)?],
+        Some(name) => vec![start::pin(host, name, &NOT_GIVEN)?],
         None => host.store()?.all()?,
     };
     let mut rows = Vec::new();

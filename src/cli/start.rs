@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::sync::Mutex;
 
+use super::advice;
 use super::host::Host;
 use crate::cage::Cage;
 use crate::cage::egress::Egress;
@@ -18,8 +19,9 @@ use crate::cage::folder::Folders;
 use crate::cage::image::Image;
 use crate::cage::link::{Exit, Handle, Input, Output};
 use crate::cage::server::{self, Server};
+use crate::consent::command_for;
 use crate::failure::{Code, Failure};
-use crate::pin::{LocalFacts, Pin};
+use crate::pin::{LocalFacts, Pin, PinError, Store};
 use crate::plan::LocalName;
 use crate::proxy::{Policy, ScreenOnly, ServerEnd, Sightings};
 use crate::secret::{Given, Mask};
@@ -58,17 +60,67 @@ pub struct Live {
     pub cage: Cage,
 }
 
+/// What a command says of a name that no server is mounted under: why it then has nothing to do, and what to do.
+pub struct Unknown {
+    /// Why.
+    pub why: &'static str,
+    /// What to do where no mounted server's name is near.
+    pub hint: &'static str,
+}
+
+/// Of a command that starts the server.
+pub const NOT_STARTED: Unknown = Unknown {
+    why: "only what was consented to is started",
+    hint: "mount it first: `pinfold mount SPEC`; `pinfold list` shows what is mounted",
+};
+
+/// Of a command that tells or forgets what there is of a server.
+pub const NOTHING_THERE: Unknown =
+    Unknown { why: "there is nothing under that name", hint: "`pinfold list` shows what is mounted" };
+
 /// The pin of a name that the user typed.
-pub fn pin(host: &Host, name: &str) -> Result<Pin, Failure> {
-    let parsed: LocalName = name.parse().map_err(|_| {
-        Failure::new(
-            Code::NotMounted,
-            format!("no server is mounted as {}", Shown::new(name)),
-            "a mounted server's name is made of a-z, 0-9 and `-`",
-            "`pinfold list` shows what is mounted; to mount a package, `pinfold mount npm:NAME`",
-        )
-    })?;
-    Ok(host.store()?.load(&parsed)?)
+pub fn pin(host: &Host, name: &str, unknown: &Unknown) -> Result<Pin, Failure> {
+    let store = host.store()?;
+    let Ok(parsed) = name.parse::<LocalName>() else {
+        return Err(no_name(&store, name, unknown));
+    };
+    store.load(&parsed).map_err(|error| not_mounted(error, unknown))
+}
+
+/// A pin that cannot be had, in the words of the command that wanted it.
+pub fn not_mounted(error: PinError, unknown: &Unknown) -> Failure {
+    let what = error.to_string();
+    match error {
+        PinError::NotMounted { near, .. } => {
+            let hint = near.map_or_else(
+                || unknown.hint.to_owned(),
+                |near| format!("did you mean {near}? `pinfold list` shows what is mounted"),
+            );
+            Failure::new(Code::NotMounted, what, unknown.why, hint)
+        }
+        other => other.into(),
+    }
+}
+
+/// A word that is no local name; perhaps the package of a server that is mounted.
+pub fn no_name(store: &Store, word: &str, unknown: &Unknown) -> Failure {
+    let of = |source: &str| {
+        let version = word.strip_prefix(source);
+        version.is_some_and(|version| version.is_empty() || version.starts_with(['@', '=', '[']))
+    };
+    let holders = store.holders().unwrap_or_default();
+    let known: Vec<String> =
+        holders.iter().filter(|(_, source)| of(source)).map(|(name, _)| name.to_string()).collect();
+    let hint = match known.is_empty() {
+        true => unknown.hint.to_owned(),
+        false => format!("it is mounted as {}: give that name", known.join(" and ")),
+    };
+    Failure::new(
+        Code::NotMounted,
+        format!("no server is mounted as {}", Shown::new(word)),
+        "a mounted server goes by its name here, of a-z, 0-9 and `-`",
+        hint,
+    )
 }
 
 /// The sealed image of a pin, without the network.
@@ -151,11 +203,7 @@ fn no_image(pin: &Pin) -> Failure {
         Code::NotMounted,
         format!("{} is not installed on this host", pin.name()),
         "its sealed image is not in the container engine; it was removed there, or the engine is another",
-        format!(
-            "mount it again as it was mounted (`pinfold show {}` shows with what): `pinfold mount {} …`",
-            pin.name(),
-            pin.plan().release().id()
-        ),
+        format!("mount it again as it was mounted: `{}`", command_for(pin.plan(), "mount", &[])),
     )
 }
 
@@ -189,43 +237,15 @@ pub async fn end(mut handle: Handle, words: LastWords, folders: Arc<Folders>) ->
 
 /// A server that failed, in words: how it ended and what it said.
 pub async fn failed(
+    host: &Host,
     pin: &Pin,
     what: impl std::fmt::Display,
     why: impl std::fmt::Display,
     words: &LastWords,
 ) -> Failure {
-    let wanters: Vec<String> = pin.lock().script_wanters().iter().map(ToString::to_string).collect();
     let said = words.lines().await;
-    let hint = if port_taken(&said) && pin.plan().has_way_out() {
-        let plan = pin.plan();
-        let ways = plan.egress().iter().map(ToString::to_string);
-        let ways: Vec<String> = ways.chain(plan.egress_private().iter().map(ToString::to_string)).collect();
-        format!(
-            "inside its cage the port of each way out is taken ({}): have the server listen on another, if an argument or a setting of its own says which",
-            ways.join(", ")
-        )
-    } else if wanters.is_empty() {
-        format!(
-            "its last words are below, if it had any; `pinfold show {}` shows what it was started with",
-            pin.plan().release().id()
-        )
-    } else {
-        // the commonest reason by far: a native module whose script would have fetched or built it
-        format!(
-            "{} wanted to run install scripts, which are off; look for a version of the server that ships prebuilt files, or does without",
-            wanters.join(", ")
-        )
-    };
+    let hint = advice::on_failure(host, pin, &said);
     Failure::new(Code::ServerFailed, what, why, hint).with_last_words(said)
-}
-
-/// Whether last words tell of a port that is in use, as Node, Python and the C library put it. Their words only choose
-/// which advice is given.
-fn port_taken(said: &[Shown]) -> bool {
-    said.iter().any(|line| {
-        let line = line.to_string().to_ascii_lowercase();
-        line.contains("eaddrinuse") || line.contains("address already in use")
-    })
 }
 
 /// How a server ended, in words that follow "it ended: ".

@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
-    let pin = start::pin(host, &args.name)?;
+    let pin = start::pin(host, &args.name, &start::NOT_STARTED)?;
     host.sweep().await?;
     let image = start::sealed(host, &pin).await?;
     let mut failure = None;

@@ -96,7 +96,7 @@ pub async fn look(
                 other => other.to_string(),
             };
             let what = format!("{} failed to start", pin.name());
-            Look::Failed(start::failed(pin, what, how, &words).await)
+            Look::Failed(start::failed(host, pin, what, how, &words).await)
         }
     };
     tried.add(&egress.tally());

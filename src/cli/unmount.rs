@@ -12,9 +12,11 @@ use crate::cage::egress::History;
 use crate::cage::engine::{EngineError, Labels, label};
 use crate::cage::image::Image;
 use crate::cage::keep::{self, Kept};
+use crate::consent::{Answer, Console, PATIENCE, Terminal};
 use crate::failure::{Code, Failure};
 use crate::pin::{LocalFacts, Pin};
 use crate::plan::LocalName;
+use crate::secret::Place;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -23,14 +25,17 @@ pub struct Args {
     /// Leave what the server kept in its home (`--persist`) where it is, for the next mount of the same server
     #[arg(long)]
     keep_data: bool,
+    /// Remove what the server kept in its home without being asked about it at a terminal
+    #[arg(long, conflicts_with = "keep_data")]
+    remove_data: bool,
 }
 
 pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failure> {
-    let pin = match start::pin(host, &args.name) {
+    let pin = match start::pin(host, &args.name, &start::NOTHING_THERE) {
         Ok(pin) => pin,
         // what was kept when it was unmounted, or its pin was reset, is still there to be forgotten
         Err(failure) if failure.code() == Code::NotMounted && !args.keep_data => {
-            return forget_kept(host, out, &args.name, failure).await;
+            return forget_kept(host, out, args, failure).await;
         }
         Err(failure) => return Err(failure),
     };
@@ -39,9 +44,14 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
         // the engine keeps an image that a cage runs on, and without its pin nothing would ever name it again
         return Err(busy(pin.name(), "its image is in use"));
     }
+    // before anything is touched: who says no keeps all of it
+    if !args.keep_data && !args.remove_data && kept(host, &pin)?.exists(host.engine().await?.as_ref()).await?
+    {
+        agree_to_lose(out, pin.name())?;
+    }
     // before the pin: what a server wrote is asked for by its name, and goes with it or not at all
     let data = forget_home(host, &pin, args.keep_data).await?;
-    secret::forget_all(host, out, &pin).await?;
+    let secrets = secret::forget_all(host, out, &pin).await?;
     // the pin first: an image without one is found and removed by the next mount that fails, a pin without its
     // image would be in force
     host.store()?.remove(pin.name())?;
@@ -49,7 +59,9 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     History::forget(host.home(), pin.name())?;
     let removed = forget_image(host, &pin).await?;
     if out.is_json() {
-        out.document(&json!({"name": pin.name(), "images": removed, "data": data.word()}));
+        let secrets: Vec<_> = secrets.iter().map(|(variable, _)| variable).collect();
+        let told = json!({"name": pin.name(), "images": removed, "data": data.word(), "secrets": secrets});
+        out.document(&told);
         return Ok(ExitCode::SUCCESS);
     }
     let mut gone = vec!["its pin"];
@@ -58,6 +70,13 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     gone.extend((data == Data::Removed).then_some("what it kept"));
     let are = if gone.len() == 1 { "is" } else { "are" };
     out.line(format!("unmounted {}: {} {are} gone", pin.name(), and(&gone)));
+    for (variable, place) in &secrets {
+        out.line(match place {
+            Place::Keyring => format!("{variable} is gone from the system's keyring"),
+            Place::Here => format!("{variable}, which was kept for it, is gone"),
+            Place::File(path) => format!("{} stays, which {variable} was read from", path.display()),
+        });
+    }
     if data == Data::Kept {
         out.line(format!(
             "what it kept stays, for the next mount of {}; `pinfold unmount {}` removes it",
@@ -66,6 +85,38 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
         ));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks, where there is a terminal, whether what a server kept may go. A script is not asked: it said which command.
+fn agree_to_lose(out: &Out, name: &LocalName) -> Result<(), Failure> {
+    out.pause();
+    let Some(mut console) = Console::open(out.palette_for_questions()) else { return Ok(()) };
+    if asked_to_lose(name, &mut console).unwrap_or(false) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Code::ConsentNeeded,
+        format!("nothing of {name} was removed"),
+        "the answer was not `yes`",
+        format!("to unmount it and leave what it kept, `pinfold unmount {name} --keep-data`"),
+    ))
+}
+
+fn asked_to_lose(name: &LocalName, terminal: &mut dyn Terminal) -> std::io::Result<bool> {
+    terminal.forget_typed()?;
+    terminal.draw(&format!(
+        "{name} has kept data in its home (`--persist`), which is lost with it. Type yes to remove it, the whole word; \
+         anything else leaves all as it is: "
+    ))?;
+    let answer = terminal.read_line(PATIENCE)?;
+    terminal.forget_typed()?;
+    Ok(matches!(answer, Answer::Line(line) if line.trim_ascii().eq_ignore_ascii_case("yes")))
+}
+
+/// What a server of this plan keeps; whatever the plan says now, an earlier one may have kept something.
+fn kept(host: &Host, pin: &Pin) -> Result<Kept, Failure> {
+    let plan = pin.plan();
+    Ok(Kept::of(&host.home().id()?, pin.name(), plan.source(), plan.user()))
 }
 
 /// What became of a server's kept home.
@@ -107,9 +158,7 @@ fn busy(name: &LocalName, why: &str) -> Failure {
 /// Removes what the server kept in its home, unless it is to stay.
 async fn forget_home(host: &Host, pin: &Pin, stays: bool) -> Result<Data, Failure> {
     let engine = host.engine().await?;
-    // whatever the plan says now: an earlier one may have kept something
-    let plan = pin.plan();
-    let kept = Kept::of(&host.home().id()?, pin.name(), plan.source(), plan.user());
+    let kept = kept(host, pin)?;
     if !kept.exists(engine.as_ref()).await? {
         return Ok(Data::None);
     }
@@ -126,12 +175,15 @@ async fn forget_home(host: &Host, pin: &Pin, stays: bool) -> Result<Data, Failur
 }
 
 /// Removes what servers of this name kept that are not mounted any more.
-async fn forget_kept(host: &Host, out: &Out, name: &str, not_mounted: Failure) -> Result<ExitCode, Failure> {
-    let Ok(name) = name.parse::<LocalName>() else { return Err(not_mounted) };
+async fn forget_kept(host: &Host, out: &Out, args: &Args, not_mounted: Failure) -> Result<ExitCode, Failure> {
+    let Ok(name) = args.name.parse::<LocalName>() else { return Err(not_mounted) };
     let engine = host.engine().await?;
     let volumes = keep::of_name(engine.as_ref(), &host.home().id()?, &name).await?;
     if volumes.is_empty() {
         return Err(not_mounted);
+    }
+    if !args.remove_data {
+        agree_to_lose(out, &name)?;
     }
     for volume in &volumes {
         engine.remove_volume(volume).await?;

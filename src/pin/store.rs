@@ -325,7 +325,7 @@ fn nearest(name: &LocalName, names: Vec<LocalName>) -> Option<LocalName> {
             || b.split('-').any(|word| word == a)
             || distance(a, b) <= 2.min(a.len() / 2)
     };
-    names.into_iter().find(near)
+    names.into_iter().filter(near).min_by_key(|other| distance(name.as_str(), other.as_str()))
 }
 
 /// Levenshtein's distance.
