@@ -65,6 +65,10 @@ static FILE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"['"`]/[^'"`]*?/([A-Za-z0-9][A-Za-z0-9._-]{0,99})['"`]"#).expect("a literal pattern")
 });
 
+/// What a file is called while it is written: `memory.jsonl.e916e618.tmp`.
+static PASSING: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?:[.-][0-9a-f]{6,})?\.(?:tmp|temp|part)$").expect("a literal pattern"));
+
 /// What to do where a server's words tell that it could not write, as Node, Python and the C library put it; none where
 /// they do not.
 pub fn on_read_only(plan: &Plan, said: &[Shown]) -> Option<String> {
@@ -84,7 +88,9 @@ pub fn on_read_only(plan: &Plan, said: &[Shown]) -> Option<String> {
         ));
     }
     let persist: &[&str] = if plan.persists() { &[] } else { &["--persist"] };
-    let file = FILE.captures(line).map_or("FILE", |found| found.get(1).map_or("FILE", |name| name.as_str()));
+    let file = FILE.captures(line).and_then(|found| found.get(1)).map_or("FILE", |name| name.as_str());
+    // written beside it first, under a name of the moment
+    let file = PASSING.replace(file, "");
     // named by the error, and one that a plan may set
     let variable = lines.iter().flat_map(|line| VARIABLE.find_iter(line)).map(|found| found.as_str());
     let variable =
@@ -128,6 +134,8 @@ mod tests {
             plan().release().id()
         );
         assert!(said.ends_with(&command), "{said}");
+        let passing = error.replace("memory.jsonl", "memory.jsonl.e916e61828ffc940.tmp");
+        assert!(advice(&plan(), &[&passing]).unwrap().contains("/home/cage/memory.jsonl`"));
         let python = "OSError: [Errno 30] Read-only file system: 'data'";
         assert!(advice(&plan(), &[python]).unwrap().contains("/home/cage/FILE"));
         assert_eq!(advice(&plan(), &["all is well", "LD_LIBRARY_PATH"]), None);

@@ -91,7 +91,8 @@ async fn rows(host: &Host) -> Result<Vec<Row>, Failure> {
                 if of_this_build {
                     used_by.extend(pins.iter().flatten().filter(uses).map(|pin| pin.name().to_string()));
                 }
-                (!of_this_build).then_some("of another build of Pinfold")
+                // one that another state directory made is that one's to call unused
+                (!of_this_build && get(label::STATE) == state).then_some("of another build of Pinfold")
             } else {
                 let uses = |pin: &&Pin| pin.plan().tree_digest().to_string() == get(label::TREE);
                 for pin in pins.iter().flatten().filter(uses) {
