@@ -90,6 +90,19 @@ impl Grounds {
         Self { places, ..Self::of_this_process() }
     }
 
+    /// Whether a path may be given at all, whatever is there.
+    ///
+    /// # Errors
+    /// [`FolderRefused::Forbidden`]
+    fn permit(&self, path: &Path, access: Access) -> Result<(), FolderRefused> {
+        match forbid(path, access, self) {
+            Some(forbidden) => {
+                Err(FolderRefused::Forbidden { path: Shown::new(&path.to_string_lossy()), forbidden })
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Who asks, with no place forbidden yet.
     fn of_this_process() -> Self {
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
@@ -122,23 +135,42 @@ fn homes() -> Vec<PathBuf> {
     homes.into_iter().filter(|home| home.is_absolute() && home.parent().is_some()).collect()
 }
 
+/// What a `~` at the beginning of a path stands for, `~NAME` included; none where there is none, or nobody of that name.
+pub fn expanded(typed: &str) -> Option<PathBuf> {
+    let rest = typed.strip_prefix('~')?;
+    let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
+    let home = match name {
+        "" => PathBuf::from(std::env::var_os("HOME").filter(|home| !home.is_empty())?),
+        name => {
+            let passwd = std::fs::read_to_string("/etc/passwd").ok()?;
+            let fields = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+            fields.into_iter().find(|fields| fields[0] == name)?.get(5)?.into()
+        }
+    };
+    Some(if rest.is_empty() { home } else { home.join(rest.trim_start_matches('/')) })
+}
+
 /// The folder that was meant by what was typed: absolute, `~` and every link resolved.
 ///
 /// # Errors
 /// [`FolderRefused::Missing`] where nothing is there, and whatever else keeps a path from being one folder.
-pub fn resolve(asked: &MountAsked) -> Result<Mount, FolderRefused> {
-    let typed = asked.path.as_str();
-    let missing = || FolderRefused::Missing { path: Shown::new(typed) };
-    let path = match typed.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-            let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).ok_or_else(missing)?;
-            let mut path = PathBuf::from(home);
-            path.push(rest.trim_start_matches('/'));
-            path
+pub fn resolve(asked: &MountAsked, grounds: &Grounds) -> Result<Mount, FolderRefused> {
+    let expanded = expanded(&asked.path);
+    let typed = expanded.is_some().then(|| Shown::new(&asked.path));
+    let path = expanded.unwrap_or_else(|| PathBuf::from(&asked.path));
+    let real = match path.canonicalize() {
+        Ok(real) => real,
+        Err(error) => {
+            // what no server is given is refused as that, there or not: to make it would help nobody
+            grounds.permit(&as_far_as_there(&path), asked.access)?;
+            return Err(match FolderRefused::of(&error, &path) {
+                FolderRefused::Missing { path, .. } => {
+                    FolderRefused::Missing { path, typed, access: asked.access }
+                }
+                other => other,
+            });
         }
-        _ => PathBuf::from(typed),
     };
-    let real = path.canonicalize().map_err(|error| FolderRefused::of(&error, Path::new(typed)))?;
     let text =
         real.to_str().ok_or_else(|| FolderRefused::NotText { path: Shown::new(&real.to_string_lossy()) })?;
     let path: FolderPath = match text {
@@ -147,6 +179,17 @@ pub fn resolve(asked: &MountAsked) -> Result<Mount, FolderRefused> {
         text => text.parse().map_err(FolderRefused::Path)?,
     };
     Ok(Mount::new(path, asked.access))
+}
+
+/// A path of which a part may not be there: absolute, the links in what is there resolved.
+fn as_far_as_there(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let real = absolute.ancestors().find_map(|part| {
+        let rest = absolute.strip_prefix(part).ok()?;
+        // joining nothing would leave a slash at the end
+        part.canonicalize().ok().map(|real| if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+    });
+    real.unwrap_or(absolute)
 }
 
 /// One folder, judged.
@@ -303,19 +346,20 @@ fn one(mount: &Mount, paths: &BTreeSet<PathBuf>, grounds: &Grounds) -> Result<Fo
         return Err(FolderRefused::Leads { path: shown(), to: Shown::new(&leads.to_string_lossy()) });
     }
     let found = fstat(&opened).map_err(|error| FolderRefused::of(&error.into(), path))?;
-    match rustix::fs::FileType::from_raw_mode(found.st_mode) {
-        rustix::fs::FileType::Directory => {}
-        rustix::fs::FileType::Symlink => {
-            let to = path.canonicalize().unwrap_or_default();
-            return Err(FolderRefused::Leads { path: shown(), to: Shown::new(&to.to_string_lossy()) });
-        }
-        _ => return Err(FolderRefused::NotAFolder { path: shown() }),
+    let kind = rustix::fs::FileType::from_raw_mode(found.st_mode);
+    if kind == rustix::fs::FileType::Symlink {
+        let to = path.canonicalize().unwrap_or_default();
+        return Err(FolderRefused::Leads { path: shown(), to: Shown::new(&to.to_string_lossy()) });
+    }
+    // before what it is: the folder that a forbidden file is in would not be given either
+    grounds.permit(path, mount.access())?;
+    if kind != rustix::fs::FileType::Directory {
+        let folder = path.parent().filter(|folder| grounds.permit(folder, mount.access()).is_ok());
+        let folder = folder.map(|folder| Shown::new(&folder.to_string_lossy()));
+        return Err(FolderRefused::NotAFolder { path: shown(), folder });
     }
     let identity = Identity { device: found.st_dev, inode: found.st_ino };
     let others = aliases::aliases(&opened, path).map_err(|error| FolderRefused::of(&error, path))?;
-    if let Some(forbidden) = forbid(path, mount.access(), grounds) {
-        return Err(FolderRefused::Forbidden { path: shown(), forbidden });
-    }
     // those that are seen there: another mount may lie on top; what cannot be looked at may be
     let seen = |other: &Alias| match (identity_of(&other.here), identity_of(&other.there)) {
         (Ok(here), Ok(there)) => here == there,
@@ -430,7 +474,11 @@ fn identity_of(path: &Path) -> Result<Identity, Errno> {
 fn binds(all: &[Folder]) -> Result<Vec<Bind>, FolderRefused> {
     let mut binds: BTreeMap<PathBuf, Bind> = BTreeMap::new();
     let mut add = |path: &Path, writable: bool| {
-        let gone = || FolderRefused::Missing { path: Shown::new(&path.to_string_lossy()) };
+        let gone = || FolderRefused::Missing {
+            path: Shown::new(&path.to_string_lossy()),
+            typed: None,
+            access: Access::Read,
+        };
         // a name that is no text cannot be said to an engine
         let text = path
             .to_str()

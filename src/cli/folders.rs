@@ -47,9 +47,11 @@ impl FoldersAsked {
     pub fn read(host: &Host, options: &FolderOptions) -> Result<Self, Failure> {
         let asked: Vec<MountAsked> =
             options.mount.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
-        let mounts: Vec<Mount> = asked.iter().map(folder::resolve).collect::<Result<_, _>>()?;
+        let grounds = host.grounds();
+        let resolve = |asked| folder::resolve(asked, &grounds);
+        let mounts: Vec<Mount> = asked.iter().map(resolve).collect::<Result<_, _>>()?;
         let root = AllowRoot::typed(options.allow_root);
-        let folders = Folders::judge(&mounts, &host.grounds(), root.as_ref())?;
+        let folders = Folders::judge(&mounts, &grounds, root.as_ref())?;
         let told = folders.told().into_iter().zip(&asked).map(|(told, asked)| facts(told, asked)).collect();
         Ok(Self { mounts, persist: options.persist, user: folders.user(), told })
     }

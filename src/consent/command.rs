@@ -12,6 +12,11 @@ const MIB: u64 = 1024 * 1024;
 /// A command line for `command` (`show`, `mount`) that draws this plan, as one types it in a shell. `last` are further
 /// options, before the server's own arguments.
 pub fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
+    command_amended(plan, command, last, &|text| text.to_owned())
+}
+
+/// The same, with each argument and each setting's value passed through `amend`: for telling what to type instead.
+pub fn command_amended(plan: &Plan, command: &str, last: &[&str], amend: &dyn Fn(&str) -> String) -> String {
     let release = plan.release();
     let mut words = vec!["pinfold".to_owned(), command.to_owned(), spec(plan)];
     let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
@@ -36,7 +41,7 @@ pub fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
         option("env", name.to_string());
     }
     for (name, value) in plan.env() {
-        option("env", format!("{name}={}", value.as_str()));
+        option("env", format!("{name}={}", amend(value.as_str())));
     }
     for rule in plan.egress() {
         option("egress", rule.to_string());
@@ -72,7 +77,7 @@ pub fn command_for(plan: &Plan, command: &str, last: &[&str]) -> String {
     words.extend(last.iter().map(ToString::to_string));
     if !plan.arguments().is_empty() {
         words.push("--".to_owned());
-        words.extend(plan.arguments().iter().map(|argument| argument.as_str().to_owned()));
+        words.extend(plan.arguments().iter().map(|argument| amend(argument.as_str())));
     }
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }

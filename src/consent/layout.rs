@@ -207,7 +207,7 @@ fn columns_of(c: char) -> usize {
 }
 
 /// A word as one types it in a shell.
-pub(super) fn shell_word(text: &str) -> String {
+pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();

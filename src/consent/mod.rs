@@ -20,10 +20,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use card::{Card, Note};
-pub use command::command_for;
+pub use command::{command_amended, command_for};
 pub use console::Console;
 pub use kept::{Kept, ShownPlans};
-pub use layout::Palette;
+pub use layout::{Palette, shell_word};
 
 use crate::digest::Digest;
 use crate::failure::{Code, Failure};

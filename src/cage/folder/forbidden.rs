@@ -46,6 +46,9 @@ const fn to_writers(place: &'static str, why: &'static str) -> Row {
 
 const PROGRAMS: &str = "it holds this machine's programs, and the cage has its own there";
 const KERNEL: &str = "it is the kernel's, and the cage has its own there";
+/// Of a socket that an engine listens on.
+pub const ENGINE_SOCKET: &str =
+    "it is a container engine's socket: whoever reaches it is root on this machine, so no server ever does";
 const ENGINE: &str = "it holds the container engine's own files, those of every other container among them";
 
 /// Places of every machine.
@@ -240,6 +243,10 @@ pub const ANYWHERE: &[(&str, &str)] = &[
     (".password-store", KEYRING),
 ];
 
+/// What engines call their sockets, wherever they lie.
+pub const SOCKETS: &[&str] =
+    &["docker.sock", "podman.sock", "containerd.sock", "crio.sock", "cri-dockerd.sock", "buildkitd.sock"];
+
 /// What this machine has that is nobody's to give.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
@@ -328,6 +335,11 @@ impl Places {
         access: Access,
         is_there: &dyn Fn(&Path) -> bool,
     ) -> Option<Forbidden> {
+        // first, or it would be told of the folder that it is in
+        let called = |name: &str| folder.file_name().is_some_and(|last| last == name);
+        if self.sockets.iter().any(|socket| socket == folder) || SOCKETS.iter().any(|name| called(name)) {
+            return Some(Forbidden { place: folder.to_owned(), how: "is", why: ENGINE_SOCKET });
+        }
         for Place { path: place, reach, why, always } in self.all(access) {
             if let Some(how) = how(folder, &place, reach)
                 && (always || how != "holds" || is_there(&place))
@@ -427,6 +439,15 @@ mod tests {
             forbidden(above, Access::Read, &store).as_deref(),
             Some("holds /home/u/.cargo/credentials.toml")
         );
+    }
+
+    #[test]
+    fn an_engines_socket_is_refused_as_that_and_not_for_the_folder_it_lies_in() {
+        for path in ["/run/docker.sock", "/srv/engine/docker.sock", "/home/u/x/podman.sock"] {
+            let found = places().forbid(Path::new(path), Access::Read, &|_| false).unwrap();
+            assert_eq!((found.how, found.why), ("is", ENGINE_SOCKET), "{path}");
+        }
+        assert_eq!(forbidden("/home/u/docker.socket", Access::Read, &[]), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::forbidden::Forbidden;
+use super::forbidden::{self, Forbidden};
 use super::is_missing;
 use crate::failure::{Code, Failure};
 use crate::plan::{Access, MountRefused, User};
@@ -27,6 +27,10 @@ pub enum FolderRefused {
     Missing {
         /// The path.
         path: Shown,
+        /// How it was typed, where that was with a `~`.
+        typed: Option<Shown>,
+        /// What the server was to do there.
+        access: Access,
     },
     /// It cannot be reached.
     #[error("the folder {path} cannot be reached")]
@@ -41,6 +45,8 @@ pub enum FolderRefused {
     NotAFolder {
         /// The path.
         path: Shown,
+        /// The folder that it is in, if that may be given.
+        folder: Option<Shown>,
     },
     /// The path has become a link, or leads through one.
     #[error("{path} leads elsewhere")]
@@ -115,7 +121,7 @@ impl FolderRefused {
     pub(super) fn of(error: &std::io::Error, path: &Path) -> Self {
         let path = Shown::new(&path.to_string_lossy());
         if is_missing(error.raw_os_error()) {
-            return Self::Missing { path };
+            return Self::Missing { path, typed: None, access: Access::Read };
         }
         Self::Unreachable { path, why: Shown::new(&error.to_string()) }
     }
@@ -124,6 +130,9 @@ impl FolderRefused {
         match self {
             Self::Path(_) => "a folder is shown on the card, and its path has to mean one place".to_owned(),
             Self::NotText { .. } => "its name is not UTF-8, so it could not be shown".to_owned(),
+            Self::Missing { path, typed: Some(typed), .. } => format!(
+                "no shell expanded `{typed}`, which means {path} here; and nothing is created on this machine for a server"
+            ),
             Self::Missing { .. } => "nothing is created on this machine for a server".to_owned(),
             Self::Unreachable { why, .. } | Self::TooMuch { why, .. } => why.to_string(),
             Self::NotAFolder { .. } => {
@@ -147,13 +156,26 @@ impl FolderRefused {
     fn hint(&self) -> String {
         match self {
             Self::Path(_) | Self::NotText { .. } => "give the folder a plain name, or another one".to_owned(),
-            Self::Missing { path } if path.to_string().contains(":/") => {
+            Self::Missing { path, .. } if path.to_string().contains(":/") => {
                 "a folder has the same path inside the cage: write it once, `--mount PATH` or `--mount PATH:rw`".to_owned()
             }
-            Self::Missing { path } => format!("see that the path is right, or make it: `mkdir -p '{path}'`"),
+            Self::Missing { path, typed, access } => {
+                let then = match (typed, access) {
+                    (None, _) => String::new(),
+                    (Some(_), Access::Read) => format!("; then type `--mount '{path}'`"),
+                    (Some(_), Access::Write) => format!("; then type `--mount '{path}:rw'`"),
+                };
+                format!("see that the path is right, or make it: `mkdir -p '{path}'`{then}")
+            }
             Self::Unreachable { .. } => "see that you may enter every folder on the way to it".to_owned(),
-            Self::NotAFolder { .. } => "mount the folder that it is in".to_owned(),
+            Self::NotAFolder { folder: Some(folder), .. } => format!("mount the folder that it is in, {folder}"),
+            Self::NotAFolder { .. } => {
+                "the folder that it is in is not given to a server: move it to a folder of its own, and mount that".to_owned()
+            }
             Self::Leads { to, .. } => format!("if {to} is meant, mount that"),
+            Self::Forbidden { forbidden, .. } if forbidden.why == forbidden::ENGINE_SOCKET => {
+                "leave it out: no option gives it; a server that is to manage containers cannot be caged".to_owned()
+            }
             Self::Forbidden { forbidden, .. } => match forbidden.how {
                 "holds" => "mount only the folder in it that the server works in".to_owned(),
                 _ => "copy what the server needs to a folder of its own, and mount that".to_owned(),
@@ -175,7 +197,7 @@ impl FolderRefused {
     /// As a failure of a start: what was agreed to is no longer so.
     pub fn at_a_start(self) -> Failure {
         let hint = match &self {
-            Self::Missing { path } => format!("put {path} back, or mount the server again without it"),
+            Self::Missing { path, .. } => format!("put {path} back, or mount the server again without it"),
             Self::Leads { .. } => "put the folder back where it was, or mount the server again".to_owned(),
             other => other.hint(),
         };

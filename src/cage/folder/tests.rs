@@ -52,18 +52,23 @@ fn resolves_a_link_and_a_relative_path_to_the_folder_they_mean() {
     symlink(&real, here.path("link")).unwrap();
     for typed in [here.path("link"), here.path("real/../link"), here.path("link/")] {
         let asked = MountAsked { path: typed.display().to_string(), access: Access::Write };
-        let mount = resolve(&asked).unwrap();
+        let mount = resolve(&asked, &here.grounds).unwrap();
         assert_eq!((mount.path().as_path(), mount.access()), (real.as_path(), Access::Write));
     }
-    let here = MountAsked { path: ".".into(), access: Access::Read };
-    assert_eq!(resolve(&here).unwrap().path().as_path(), std::env::current_dir().unwrap());
+    let asked = MountAsked { path: ".".into(), access: Access::Read };
+    assert_eq!(resolve(&asked, &here.grounds).unwrap().path().as_path(), std::env::current_dir().unwrap());
 }
 
 #[test]
 fn refuses_what_is_not_there_and_what_is_everything() {
-    let of = |path: &str| resolve(&MountAsked { path: path.into(), access: Access::Read }).unwrap_err();
+    let of = |path: &str| {
+        resolve(&MountAsked { path: path.into(), access: Access::Read }, &grounds(1_000)).unwrap_err()
+    };
     assert!(matches!(of("/nowhere/at/all"), FolderRefused::Missing { .. }));
-    assert!(matches!(of("/dev/null/x"), FolderRefused::Missing { .. }));
+    let failure = Failure::from(of("~/nowhere/at/all"));
+    assert!(failure.why().to_string().contains("no shell expanded `~/nowhere/at/all`"), "{failure}");
+    assert!(failure.hint().to_string().ends_with("/nowhere/at/all'`"), "{}", failure.hint());
+    assert!(!failure.hint().to_string().contains('~'), "{}", failure.hint());
     assert!(matches!(of("/"), FolderRefused::Forbidden { .. }));
     let failure = Failure::from(of("/srv:/data"));
     assert!(failure.hint().to_string().contains("the same path inside"));
@@ -212,4 +217,46 @@ fn refuses_at_a_start_what_has_another_owner_by_then() {
     let refused = again.unwrap_err();
     assert!(matches!(refused, FolderRefused::OtherOwner { .. }));
     assert_eq!(refused.at_a_start().code(), Code::MountChanged);
+}
+
+#[test]
+fn refuses_a_forbidden_place_as_that_whether_or_not_it_is_there() {
+    let here = Here::new();
+    here.folder("home/.aws");
+    let places = Places { homes: vec![here.path("home")], ..Places::default() };
+    let grounds = Grounds { places, ..here.grounds.clone() };
+    for name in ["home/.aws", "home/.ssh", "home/.gnupg/x", "anywhere/.ssh"] {
+        let asked = MountAsked { path: here.path(name).display().to_string(), access: Access::Read };
+        let refused = resolve(&asked, &grounds)
+            .and_then(|mount| Folders::judge(&[mount], &grounds, None).map(|_| ()))
+            .unwrap_err();
+        assert!(matches!(refused, FolderRefused::Forbidden { .. }), "{name}: {refused}");
+        assert!(!Failure::from(refused).hint().to_string().contains("mkdir"), "{name}");
+    }
+    for path in ["/dev/null/x", "/run/nowhere/docker.sock"] {
+        let refused = resolve(&MountAsked { path: path.into(), access: Access::Read }, &grounds).unwrap_err();
+        assert!(matches!(refused, FolderRefused::Forbidden { .. }), "{path}");
+    }
+}
+
+#[test]
+fn an_engines_socket_is_told_to_be_root_and_no_other_way_to_it_is_named() {
+    let here = Here::new();
+    let _listening = std::os::unix::net::UnixListener::bind(here.path("docker.sock")).unwrap();
+    let failure = Failure::from(here.judge(&[here.mount("docker.sock", Access::Read)]).unwrap_err());
+    assert!(failure.why().to_string().contains("root on this machine"), "{failure}");
+    assert!(failure.hint().to_string().starts_with("leave it out"), "{}", failure.hint());
+}
+
+#[test]
+fn a_file_is_told_the_folder_to_mount_where_that_may_be_given() {
+    let here = Here::new();
+    fs::create_dir_all(here.path("home/data")).unwrap();
+    let places = Places { homes: vec![here.path("home")], ..Places::default() };
+    let grounds = Grounds { places, ..here.grounds.clone() };
+    for (file, hint) in [("home/data/x.db", "home/data"), ("home/x.db", "a folder of its own")] {
+        fs::write(here.path(file), "x").unwrap();
+        let refused = Folders::judge(&[here.mount(file, Access::Read)], &grounds, None).unwrap_err();
+        assert!(Failure::from(refused).hint().to_string().contains(hint), "{file}");
+    }
 }
