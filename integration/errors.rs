@@ -292,6 +292,9 @@ fn a_server_that_ends_at_once_is_not_mounted_and_its_last_words_are_told() {
     let error = ran.error();
     assert!(error["why"].as_str().unwrap().contains("exit status 3"), "{ran}");
     assert!(error["last_words"].to_string().contains("this is the last I say"), "{ran}");
+    // with every word that it was started with
+    let typed = error["hint"].as_str().unwrap();
+    assert!(typed.contains("`pinfold show path:") && typed.contains(" -- --ends-at-once=3`"), "{typed}");
     assert_eq!(engine::sealed(&home.installed()[0]), Vec::<String>::new(), "its image is left behind");
     nothing_of(&home);
 }
