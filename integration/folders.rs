@@ -651,7 +651,7 @@ fn folders_that_no_server_is_given_are_refused_by_name() {
         (inside(".config/gcloud"), "credentials"),
         (inside(".claude"), "AI client"),
         (inside("other"), "private keys"),
-        (format!("{}:rw", inside("bin")), "runs by itself"),
+        (format!("{}:rw", inside("bin")), "looks for one"),
         (inside(".netrc"), "tokens or passwords"),
         (inside("work/x"), "mounted alone"),
         // as much as if they were there

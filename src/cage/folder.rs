@@ -94,8 +94,8 @@ impl Grounds {
     ///
     /// # Errors
     /// [`FolderRefused::Forbidden`]
-    fn permit(&self, path: &Path, access: Access) -> Result<(), FolderRefused> {
-        match forbid(path, access, self) {
+    fn permit(&self, path: &Path, access: Access, real: &[Real]) -> Result<(), FolderRefused> {
+        match forbid(path, access, self, real) {
             Some(forbidden) => {
                 Err(FolderRefused::Forbidden { path: Shown::new(&path.to_string_lossy()), forbidden })
             }
@@ -162,7 +162,7 @@ pub fn resolve(asked: &MountAsked, grounds: &Grounds) -> Result<Mount, FolderRef
         Ok(real) => real,
         Err(error) => {
             // what no server is given is refused as that, there or not: to make it would help nobody
-            grounds.permit(&as_far_as_there(&path), asked.access)?;
+            grounds.permit(&as_far_as_there(&path), asked.access, &really(&grounds.places))?;
             return Err(match FolderRefused::of(&error, &path) {
                 FolderRefused::Missing { path, .. } => {
                     FolderRefused::Missing { path, typed, access: asked.access }
@@ -330,11 +330,17 @@ impl Folders {
 
 fn each(mounts: &[Mount], grounds: &Grounds) -> Result<Vec<Folder>, FolderRefused> {
     let paths: BTreeSet<PathBuf> = mounts.iter().map(|mount| mount.path().as_path().to_owned()).collect();
-    mounts.iter().map(|mount| one(mount, &paths, grounds)).collect()
+    let real = if mounts.is_empty() { Vec::new() } else { really(&grounds.places) };
+    mounts.iter().map(|mount| one(mount, &paths, grounds, &real)).collect()
 }
 
 /// Judges one folder. A straight line: what it is, whether it may be given, what the user may do there.
-fn one(mount: &Mount, paths: &BTreeSet<PathBuf>, grounds: &Grounds) -> Result<Folder, FolderRefused> {
+fn one(
+    mount: &Mount,
+    paths: &BTreeSet<PathBuf>,
+    grounds: &Grounds,
+    real: &[Real],
+) -> Result<Folder, FolderRefused> {
     let path = mount.path().as_path();
     let shown = || Shown::new(mount.path().as_str());
     // without a right to read it, and without waiting: it may be a pipe
@@ -352,9 +358,9 @@ fn one(mount: &Mount, paths: &BTreeSet<PathBuf>, grounds: &Grounds) -> Result<Fo
         return Err(FolderRefused::Leads { path: shown(), to: Shown::new(&to.to_string_lossy()) });
     }
     // before what it is: the folder that a forbidden file is in would not be given either
-    grounds.permit(path, mount.access())?;
+    grounds.permit(path, mount.access(), real)?;
     if kind != rustix::fs::FileType::Directory {
-        let folder = path.parent().filter(|folder| grounds.permit(folder, mount.access()).is_ok());
+        let folder = path.parent().filter(|folder| grounds.permit(folder, mount.access(), real).is_ok());
         let folder = folder.map(|folder| Shown::new(&folder.to_string_lossy()));
         return Err(FolderRefused::NotAFolder { path: shown(), folder });
     }
@@ -366,7 +372,7 @@ fn one(mount: &Mount, paths: &BTreeSet<PathBuf>, grounds: &Grounds) -> Result<Fo
         (here, there) => here.is_err_and(|e| e == Errno::ACCESS) || there.is_err_and(|e| e == Errno::ACCESS),
     };
     for other in others.iter().filter(|other| seen(other)) {
-        if let Some(mut forbidden) = forbid(&other.there, mount.access(), grounds) {
+        if let Some(mut forbidden) = forbid(&other.there, mount.access(), grounds, real) {
             if other.here != path {
                 forbidden.how = "holds";
             }
@@ -391,31 +397,50 @@ fn one(mount: &Mount, paths: &BTreeSet<PathBuf>, grounds: &Grounds) -> Result<Fo
 }
 
 /// Why a folder at this path is not given.
-fn forbid(path: &Path, access: Access, grounds: &Grounds) -> Option<Forbidden> {
+fn forbid(path: &Path, access: Access, grounds: &Grounds, real: &[Real]) -> Option<Forbidden> {
     let is_there = |place: &Path| std::fs::symlink_metadata(place).is_ok();
     grounds
         .places
         .forbid(path, access, &is_there)
-        .or_else(|| forbid_behind_links(path, access, &grounds.places))
+        .or_else(|| forbid_behind_links(path, access, real))
         .or_else(|| held::is_held(path).filter(|_| access == Access::Write))
 }
 
-/// The same for places that are not given and that a link puts elsewhere (`~/.ssh` on another disk), by where they are
-/// and, as a mount has a name of its own for it, by which file they are.
-fn forbid_behind_links(path: &Path, access: Access, places: &Places) -> Option<Forbidden> {
+/// A place that is not given, where it really is: a link may put it elsewhere (`~/.ssh` on another disk).
+#[derive(Debug)]
+struct Real {
+    path: PathBuf,
+    identity: Option<Identity>,
+    reach: Reach,
+    to: Access,
+    why: &'static str,
+}
+
+/// Those places that are there.
+fn really(places: &Places) -> Vec<Real> {
+    let real = |place: forbidden::Place| {
+        lstat(&place.path).ok()?;
+        let path = place.path.canonicalize().ok()?;
+        let identity = identity_of(&path).ok();
+        Some(Real { path, identity, reach: place.reach, to: place.to, why: place.why })
+    };
+    places.all(Access::Write).into_iter().filter_map(real).collect()
+}
+
+/// The reason not to give a folder that is, holds, or lies in such a place: by where that is and, as a mount has a
+/// name of its own for it, by which file it is.
+fn forbid_behind_links(path: &Path, access: Access, real: &[Real]) -> Option<Forbidden> {
     let above: Vec<(&Path, Option<Identity>)> =
         path.ancestors().map(|above| (above, identity_of(above).ok())).collect();
-    for place in places.all(access) {
-        let Ok(real) = place.path.canonicalize() else { continue };
-        let is = identity_of(&real).ok();
-        let same = above.iter().find(|(_, identity)| identity.is_some() && *identity == is);
+    for place in real.iter().filter(|place| place.to == Access::Read || access == Access::Write) {
+        let same = above.iter().find(|(_, identity)| identity.is_some() && *identity == place.identity);
         let how = match same {
             Some((above, _)) if *above == path => Some("is"),
             Some(_) if place.reach == Reach::Whole => Some("lies in"),
-            _ => forbidden::how(path, &real, place.reach),
+            _ => forbidden::how(path, &place.path, place.reach),
         };
         if let Some(how) = how {
-            return Some(Forbidden { place: real, how, why: place.why });
+            return Some(Forbidden { place: place.path.clone(), how, why: place.why });
         }
     }
     None

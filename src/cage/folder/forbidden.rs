@@ -6,8 +6,12 @@
 //!
 //! Invariant: no I/O here. Whether something is there is asked of whoever asks.
 
+mod home;
+
 use std::path::{Path, PathBuf};
 
+pub use self::home::IN_A_HOME;
+use self::home::{KEYRING, KEYS};
 use crate::cage::profile::HOME;
 use crate::plan::{Access, SERVER_DIR};
 
@@ -38,10 +42,6 @@ const fn whole(place: &'static str, why: &'static str) -> Row {
 
 const fn itself(place: &'static str, why: &'static str) -> Row {
     Row { place, reach: Reach::Itself, to: Access::Read, why }
-}
-
-const fn to_writers(place: &'static str, why: &'static str) -> Row {
-    Row { place, reach: Reach::Whole, to: Access::Write, why }
 }
 
 const PROGRAMS: &str = "it holds this machine's programs, and the cage has its own there";
@@ -78,161 +78,6 @@ pub const SYSTEM: &[Row] = &[
     whole("/tmp/pinfold", "the cage keeps files of its own there"),
     whole(SERVER_DIR, "the cage keeps the server itself there"),
     whole(HOME, "it is the home that the server has in its cage"),
-];
-
-const TOKENS: &str = "a program keeps tokens or passwords there";
-const KEYS: &str = "it holds private keys";
-const CLOUD: &str = "it holds credentials of a cloud or a cluster";
-const BROWSER: &str = "it holds a browser's cookies and passwords";
-const KEYRING: &str = "it holds a keyring or a password store";
-const WALLET: &str = "it holds a wallet";
-const AI: &str = "an AI client keeps its own settings, credentials and conversations there";
-const CHATS: &str = "it holds the sessions of a messenger";
-const RUNS: &str = "what is in it runs by itself, or whenever a shell looks for a program";
-const MANY: &str = "it holds the settings and data of every program, credentials among them";
-
-/// Places of every home, below it.
-#[rustfmt::skip] // a row a line
-pub const IN_A_HOME: &[Row] = &[
-    whole(".ssh", KEYS),
-    whole(".gnupg", KEYS),
-    whole(".pki", KEYS),
-    whole(".config/sops", KEYS),
-    whole(".config/age", KEYS),
-    whole(".aws", CLOUD),
-    whole(".azure", CLOUD),
-    whole(".config/gcloud", CLOUD),
-    whole(".kube", CLOUD),
-    whole(".oci", CLOUD),
-    whole(".aliyun", CLOUD),
-    whole(".bluemix", CLOUD),
-    whole(".fly", CLOUD),
-    whole(".boto", CLOUD),
-    whole(".s3cfg", CLOUD),
-    whole(".config/doctl", CLOUD),
-    whole(".config/hcloud", CLOUD),
-    whole(".config/linode-cli", CLOUD),
-    whole(".config/rclone", CLOUD),
-    whole(".config/scw", CLOUD),
-    whole(".terraform.d", CLOUD),
-    whole(".pulumi", CLOUD),
-    whole(".vault-token", TOKENS),
-    whole(".netrc", TOKENS),
-    whole(".authinfo", TOKENS),
-    whole(".authinfo.gpg", TOKENS),
-    whole(".git-credentials", TOKENS),
-    whole(".config/git", TOKENS),
-    whole(".config/gh", TOKENS),
-    whole(".config/glab-cli", TOKENS),
-    whole(".config/hub", TOKENS),
-    whole(".npmrc", TOKENS),
-    whole(".yarnrc", TOKENS),
-    whole(".yarnrc.yml", TOKENS),
-    whole(".pypirc", TOKENS),
-    whole(".config/pip", TOKENS),
-    whole(".config/uv", TOKENS),
-    whole(".local/share/uv/credentials", TOKENS),
-    whole(".config/pypoetry", TOKENS),
-    whole(".cargo/credentials", TOKENS),
-    whole(".cargo/credentials.toml", TOKENS),
-    whole(".gem/credentials", TOKENS),
-    whole(".m2/settings.xml", TOKENS),
-    whole(".gradle/gradle.properties", TOKENS),
-    whole(".nuget", TOKENS),
-    whole(".composer", TOKENS),
-    whole(".config/composer", TOKENS),
-    whole(".pgpass", TOKENS),
-    whole(".my.cnf", TOKENS),
-    whole(".mylogin.cnf", TOKENS),
-    whole(".config/netlify", TOKENS),
-    whole(".local/share/com.vercel.cli", TOKENS),
-    whole(".config/.wrangler", TOKENS),
-    whole(".wrangler", TOKENS),
-    whole(".config/configstore", TOKENS),
-    whole(".bash_history", "it holds the commands you typed"),
-    whole(".zsh_history", "it holds the commands you typed"),
-    whole(".docker", "it is the container engine's client: its credentials, its sockets"),
-    whole(".colima", ENGINE),
-    whole(".lima", ENGINE),
-    whole(".orbstack", ENGINE),
-    whole(".rd", ENGINE),
-    whole(".config/containers", ENGINE),
-    whole(".local/share/containers", ENGINE),
-    whole(".local/share/docker", ENGINE),
-    whole(".mozilla", BROWSER),
-    whole(".config/BraveSoftware", BROWSER),
-    whole(".config/chromium", BROWSER),
-    whole(".config/google-chrome", BROWSER),
-    whole(".config/microsoft-edge", BROWSER),
-    whole(".config/mozilla", BROWSER),
-    whole(".config/opera", BROWSER),
-    whole(".config/vivaldi", BROWSER),
-    whole(".librewolf", BROWSER),
-    whole(".thunderbird", "it holds mail"),
-    whole("Maildir", "it holds mail"),
-    whole("snap", "it holds the data of packaged programs, browsers among them"),
-    whole(".var", "it holds the data of packaged programs, browsers among them"),
-    whole(".password-store", KEYRING),
-    whole(".local/share/keyrings", KEYRING),
-    whole(".local/share/kwalletd", KEYRING),
-    whole(".config/1Password", KEYRING),
-    whole(".config/op", KEYRING),
-    whole(".config/Bitwarden", KEYRING),
-    whole(".config/Bitwarden CLI", KEYRING),
-    whole(".config/keepassxc", KEYRING),
-    whole(".config/Signal", CHATS),
-    whole(".config/Slack", CHATS),
-    whole(".config/discord", CHATS),
-    whole(".local/share/TelegramDesktop", CHATS),
-    whole(".bitcoin", WALLET),
-    whole(".electrum", WALLET),
-    whole(".ethereum", WALLET),
-    whole(".config/solana", WALLET),
-    whole(".monero", WALLET),
-    whole(".claude", AI),
-    whole(".claude.json", AI),
-    whole(".config/Claude", AI),
-    whole(".config/claude", AI),
-    whole(".codeium", AI),
-    whole(".codex", AI),
-    whole(".config/github-copilot", AI),
-    whole(".config/goose", AI),
-    whole(".config/opencode", AI),
-    whole(".local/share/opencode", AI),
-    whole(".config/zed", AI),
-    whole(".local/share/zed", AI),
-    whole(".continue", AI),
-    whole(".cursor", AI),
-    whole(".config/Cursor", AI),
-    whole(".gemini", AI),
-    whole(".ollama", AI),
-    whole(".windsurf", AI),
-    whole(".config/Windsurf", AI),
-    whole(".config/Code", AI),
-    whole(".config/VSCodium", AI),
-    whole(".vscode", AI),
-    whole(".vscode-server", AI),
-    whole(".config/JetBrains", AI),
-    whole(".local/share/JetBrains", AI),
-    itself(".config", MANY),
-    itself(".local", MANY),
-    itself(".local/share", MANY),
-    itself(".local/state", MANY),
-    itself(".cache", MANY),
-    to_writers(".local/bin", RUNS),
-    to_writers("bin", RUNS),
-    to_writers(".cargo", RUNS),
-    to_writers(".rustup", RUNS),
-    to_writers(".nvm", RUNS),
-    to_writers(".pyenv", RUNS),
-    to_writers(".oh-my-zsh", RUNS),
-    to_writers(".config/autostart", RUNS),
-    to_writers(".config/environment.d", RUNS),
-    to_writers(".config/fish", RUNS),
-    to_writers(".config/nvim", RUNS),
-    to_writers(".config/systemd", RUNS),
-    to_writers(".local/share/applications", RUNS),
-    to_writers(".local/share/systemd", RUNS),
 ];
 
 /// Names that say what a folder is wherever it lies: a copy, or another user's home.
@@ -290,6 +135,8 @@ pub struct Place {
     pub path: PathBuf,
     /// How far that reaches.
     pub reach: Reach,
+    /// Whether it is refused to readers, too, or to writers alone.
+    pub to: Access,
     /// Why.
     pub why: &'static str,
     /// Whether what holds it is refused even if it is not there.
@@ -299,31 +146,40 @@ pub struct Place {
 impl Places {
     /// Every place that a server of this access is not given.
     pub fn all(&self, access: Access) -> Vec<Place> {
-        let applies = |row: &&Row| row.to == Access::Read || access == Access::Write;
-        let always = |path: &Path, reach, why| Place { path: path.to_owned(), reach, why, always: true };
+        let applies = |to| to == Access::Read || access == Access::Write;
+        let always = |path: &Path, reach, why| Place {
+            path: path.to_owned(),
+            reach,
+            to: Access::Read,
+            why,
+            always: true,
+        };
         let mut all = Vec::new();
         for own in &self.own {
             all.push(always(own, Reach::Whole, "it is Pinfold's own: pins, and the key that seals them"));
         }
-        for row in SYSTEM.iter().filter(applies) {
+        for row in SYSTEM.iter().filter(|row| applies(row.to)) {
             all.push(always(Path::new(row.place), row.reach, row.why));
         }
         for home in &self.homes {
             let why = "it is a whole home: keys, credentials, and what runs at the next log-in";
             all.push(always(home, Reach::Itself, why));
             // what holds a place that is not there holds nothing
-            all.extend(IN_A_HOME.iter().filter(applies).map(|row| Place {
-                path: home.join(row.place),
-                reach: row.reach,
-                why: row.why,
-                always: false,
-            }));
+            for row in IN_A_HOME.iter().filter(|row| applies(row.to)) {
+                all.extend(row.places.iter().map(|place| Place {
+                    path: home.join(place),
+                    reach: row.reach,
+                    to: row.to,
+                    why: row.why,
+                    always: false,
+                }));
+            }
         }
         for socket in &self.sockets {
             all.push(always(socket, Reach::Itself, "whoever reaches the engine is root on this machine"));
         }
         if let Some(program) = self.program.as_ref().filter(|_| access == Access::Write) {
-            all.push(always(program, Reach::Itself, "it is Pinfold itself"));
+            all.push(Place { to: Access::Write, ..always(program, Reach::Itself, "it is Pinfold itself") });
         }
         all
     }
@@ -340,7 +196,7 @@ impl Places {
         if self.sockets.iter().any(|socket| socket == folder) || SOCKETS.iter().any(|name| called(name)) {
             return Some(Forbidden { place: folder.to_owned(), how: "is", why: ENGINE_SOCKET });
         }
-        for Place { path: place, reach, why, always } in self.all(access) {
+        for Place { path: place, reach, why, always, .. } in self.all(access) {
             if let Some(how) = how(folder, &place, reach)
                 && (always || how != "holds" || is_there(&place))
             {
@@ -397,13 +253,14 @@ mod tests {
     }
 
     #[test]
-    fn every_row_of_a_home_refuses_its_place_and_accepts_its_neighbour() {
-        for row in IN_A_HOME {
+    fn every_place_of_a_home_is_refused_and_its_neighbour_accepted() {
+        for (row, place) in IN_A_HOME.iter().flat_map(|row| row.places.iter().map(move |place| (row, place)))
+        {
             for home in ["/home/u", "/root"] {
-                let place = format!("{home}/{}", row.place);
-                assert!(forbidden(&place, Access::Write, &[]).is_some(), "{place}");
-                assert_eq!(forbidden(&place, Access::Read, &[]).is_some(), row.to == Access::Read, "{place}");
-                let neighbour = format!("{home}/projects/{}x", row.place);
+                let path = format!("{home}/{place}");
+                assert!(forbidden(&path, Access::Write, &[]).is_some(), "{path}");
+                assert_eq!(forbidden(&path, Access::Read, &[]).is_some(), row.to == Access::Read, "{path}");
+                let neighbour = format!("{home}/projects/{place}x");
                 assert_eq!(forbidden(&neighbour, Access::Write, &[]), None, "{neighbour}");
             }
         }

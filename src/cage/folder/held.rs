@@ -23,7 +23,7 @@ use super::repository::{self, Git, HELD_IN_GIT};
 
 /// Names held for one reason.
 pub struct Row {
-    /// Paths, below any folder that is looked into. `*` stands for what a name begins with.
+    /// Paths, below any folder that is looked into. `*` stands for one part of a name or more.
     pub names: &'static [&'static str],
     /// Why.
     pub why: &'static str,
@@ -37,15 +37,22 @@ pub const HELD: &[Row] = &[
         why: "their settings name programs that every command runs; git has rules of its own, below",
     },
     Row {
-        names: &[".githooks", ".husky", ".lefthook", ".lefthook.yml", "lefthook.yml", ".pre-commit-config.yaml"],
+        names: &[
+            ".githooks", ".husky", ".huskyrc", ".huskyrc.*", ".lefthook", ".lefthook-local.*", ".lefthook.*",
+            "lefthook-local.*", "lefthook.*", ".lintstagedrc", ".lintstagedrc.*", "lint-staged.config.*",
+            ".overcommit.yml", ".git-hooks", ".pre-commit-config.yaml", ".pre-commit-config.yml",
+            "prek.toml", ".simple-git-hooks.*", "simple-git-hooks.*", ".commitlintrc",
+            ".commitlintrc.*", "commitlint.config.*",
+        ],
         why: "git hooks that are installed already run what these say",
     },
     Row {
         names: &[
-            ".fleet", ".idea", ".vs", ".vscode", ".zed", "*.code-workspace", "*.sublime-project", ".dir-locals.el",
-            ".exrc", ".nvim.lua", ".nvimrc", ".vimrc",
+            ".fleet", ".idea", ".nova", ".vs", ".vscode", ".zed", "*.code-workspace", "*.sublime-project",
+            ".dir-locals.el", ".dir-locals-2.el", ".exrc", ".gdbinit", ".helix", ".kak",
+            ".lazy.lua", ".lldbinit", ".lvimrc", ".nvim.lua", ".nvimrc", ".projections.json", ".vimrc",
         ],
-        why: "editors run tasks, and programs that settings name, when the folder is opened",
+        why: "editors and debuggers run tasks, and programs that settings name, when the folder is opened",
     },
     Row {
         names: &[".devcontainer", ".devcontainer.json"],
@@ -53,45 +60,55 @@ pub const HELD: &[Row] = &[
     },
     Row {
         names: &[
-            ".mcp.json", ".amazonq", ".claude", ".cline", ".codex", ".continue", ".cursor", ".gemini", ".kiro",
-            ".opencode", "opencode.json", ".roo", ".windsurf",
+            ".mcp.json", ".agents", ".aider.conf.yml", ".amazonq", ".amp", ".antigravity", ".augment",
+            ".claude", ".cline", ".codebuddy", ".codex", ".continue", ".copilot", ".crush", ".crush.json", "crush.json",
+            ".cursor", ".factory", ".gemini", ".github/hooks", ".goose", ".iflow", ".junie", ".kilocode", ".kiro",
+            ".opencode", "opencode.json", "opencode.jsonc", ".openhands", ".qoder", ".qodo", ".qwen", ".roo",
+            ".tabnine", ".trae", ".warp", ".windsurf",
         ],
         why: "AI clients start the servers and run the hooks that these name",
     },
     Row {
         names: &[
-            "AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".clinerules", ".cursorrules",
-            ".windsurfrules", ".github/copilot-instructions.md", ".github/instructions",
+            "AGENT.md", "AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "CLAUDE.local.md",
+            "CRUSH.md", "GEMINI.md", "QWEN.md", "WARP.md", ".clinerules", ".cursorrules", ".goosehints",
+            ".kilocodemodes", ".roomodes", ".roorules", ".rules", ".windsurfrules", ".github/agents",
+            ".github/chatmodes", ".github/copilot-instructions.md", ".github/instructions", ".github/prompts",
+            ".github/skills",
         ],
         why: "AI clients take them for their user's orders: what a server writes there reaches a model unscreened",
     },
     Row {
-        names: &[".direnv", ".envrc", ".autoenv.zsh", ".mise", ".mise.toml", "mise.toml"],
-        why: "shells run them when somebody enters the folder",
-    },
-    Row {
         names: &[
-            ".bash_login", ".bash_logout", ".bash_profile", ".bashrc", ".profile", ".zlogin", ".zprofile",
-            ".zshenv", ".zshrc",
+            ".direnv", ".envrc", ".autoenv", ".autoenv.zsh", ".mise", ".mise.toml", ".mise.*.toml", "mise.toml",
+            "mise.*.toml", ".rtx.toml",
         ],
-        why: "shells run them at their start; a folder of settings is often linked into a home",
+        why: "shells run them, or what they name, when somebody enters the folder",
     },
     Row {
         names: &[
-            ".npmrc", ".pnpmfile.cjs", ".yarn", ".yarnrc", ".yarnrc.yml", "bunfig.toml", "uv.toml", ".cargo", ".mvn",
-            ".bazelrc",
+            ".bash_aliases", ".bash_login", ".bash_logout", ".bash_profile", ".bashrc", ".config/fish", ".gitconfig",
+            ".inputrc", ".profile", ".tmux.conf", ".xinitrc", ".xprofile", ".xsession", ".zlogin", ".zlogout",
+            ".zprofile", ".zshenv", ".zshrc",
+        ],
+        why: "shells, git and a session run them at their start; a folder of settings is often linked into a home",
+    },
+    Row {
+        names: &[
+            ".npmrc", ".pnpmfile.cjs", ".pnpmfile.mjs", ".yarn", ".yarnrc", ".yarnrc.yml", "bunfig.toml",
+            "uv.toml", ".cargo", ".mvn", ".bazelrc", ".bundle", ".terraformrc",
         ],
         why: "package managers and build tools take from them where code comes from and what runs first",
     },
     Row {
         names: &[".venv"],
-        why: "editors run the interpreter in it when the folder is opened",
+        why: "editors run the interpreter in it when the folder is opened; by another name it is known by `pyvenv.cfg`",
     },
     Row {
         names: &[
-            ".buildkite", ".circleci", ".drone.yml", ".github/actions", ".github/workflows", ".gitlab-ci.yml",
-            ".travis.yml", ".woodpecker", ".woodpecker.yml", "Jenkinsfile", "azure-pipelines.yml",
-            "bitbucket-pipelines.yml",
+            ".buildkite", ".circleci", ".cirrus.yml", ".drone.yml", ".forgejo", ".gitea", ".github/actions",
+            ".github/workflows", ".gitlab-ci.yml", ".semaphore", ".travis.yml", ".woodpecker", ".woodpecker.yml",
+            "Jenkinsfile", "appveyor.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", "cloudbuild.yaml",
         ],
         why: "they run with a project's secrets once somebody pushes them",
     },
@@ -105,6 +122,9 @@ const MOST_ENTRIES: usize = 100_000;
 pub(super) const MOST_PLACES: usize = 512;
 /// Folders that are not looked into: what packages bring along is opened by nobody, and there is much of it.
 const NOT_INTO: &[&str] = &["node_modules", "__pycache__"];
+
+/// What makes a folder a Python environment, whose interpreter editors run and shells switch to. Source: PEP 405.
+const ENVIRONMENT: &str = "pyvenv.cfg";
 
 /// What was found in a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -139,8 +159,10 @@ pub(super) enum TooMuch {
 
 /// Whether a name fits a name of the table.
 fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.strip_prefix('*') {
-        Some(end) => name.len() > end.len() && name.ends_with(end),
+    match pattern.split_once('*') {
+        Some((start, end)) => {
+            name.len() > start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+        }
         None => pattern == name,
     }
 }
@@ -157,6 +179,11 @@ pub(super) fn is_held(folder: &Path) -> Option<Forbidden> {
         };
         if let Some(row) = HELD.iter().find(|row| row.names.iter().any(is)) {
             return forbidden(row.why);
+        }
+        if fs::symlink_metadata(place.join(ENVIRONMENT)).is_ok() {
+            return forbidden(
+                "it is a Python environment: an editor runs its interpreter, and a shell is switched to it",
+            );
         }
         if repository::is_held_in_one(place) {
             return forbidden("git runs what is in it, or does what it says");
@@ -206,6 +233,10 @@ pub(super) fn look(root: &Path, other_mounts: &BTreeSet<PathBuf>) -> Result<Foun
                 Err(_) => {}
             }
         }
+        if folder != root && kinds.contains_key(ENVIRONMENT) {
+            found.hold_environment(root, &folder)?;
+            continue;
+        }
         found.take(&git, &folder, &kinds)?;
         if found.held.len() + found.links.len() > MOST_PLACES {
             return Err(TooMuch::Places);
@@ -247,6 +278,15 @@ impl Found {
         }
     }
 
+    /// Holds a Python environment, by whatever name.
+    fn hold_environment(&mut self, root: &Path, folder: &Path) -> Result<(), TooMuch> {
+        if let Some(place) = folder.strip_prefix(root).ok().and_then(Path::to_str) {
+            self.hold(root, place)?;
+            self.words.insert(folder.to_owned(), "a Python environment");
+        }
+        Ok(())
+    }
+
     /// Holds what the table names by more than one part, where the folder is itself the first of them.
     fn below_the_top(&mut self, root: &Path) -> Result<(), TooMuch> {
         for pattern in HELD.iter().flat_map(|row| row.names) {
@@ -270,7 +310,7 @@ impl Found {
             match pattern.split_once('/') {
                 Some((first, _)) if kinds.contains_key(first) => self.hold(folder, pattern)?,
                 Some(_) => {}
-                None if pattern.starts_with('*') => {
+                None if pattern.contains('*') => {
                     for name in kinds.keys().filter(|name| fits(pattern, name)) {
                         self.hold(folder, name)?;
                     }

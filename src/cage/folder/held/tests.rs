@@ -40,7 +40,8 @@ fn holds_every_name_of_the_table_and_not_its_neighbour() {
         let file = name.replace('*', "mine");
         let tree = Tree::of(&[&file]);
         assert_eq!(tree.names(&tree.look().held), [file.as_str()], "{name}");
-        let tree = Tree::of(&[&format!("{file}x")]);
+        let neighbour = if name.ends_with('*') { format!("x{file}") } else { format!("{file}x") };
+        let tree = Tree::of(&[&neighbour]);
         assert_eq!(tree.look().held, BTreeSet::new(), "{name}");
     }
 }
@@ -154,6 +155,21 @@ fn holds_what_steers_git_and_lets_it_work() {
         "sub/.git",
     ];
     assert_eq!(tree.names(&tree.look().held), held);
+}
+
+#[test]
+fn a_python_environment_is_one_by_any_name() {
+    let tree =
+        Tree::of(&["env/pyvenv.cfg", "env/lib/.vscode/x", "a/py3/pyvenv.cfg", "venv/x", "env/bin/python"]);
+    let found = tree.look();
+    assert_eq!(tree.names(&found.held), ["a/py3", "env"]);
+    assert_eq!(found.told(&found.held), ["a Python environment in 2 places"]);
+    for inside in ["env", "env/bin"] {
+        assert!(
+            is_held(&tree.path().join(inside)).is_some_and(|held| held.why.contains("Python environment"))
+        );
+    }
+    assert_eq!(is_held(&tree.path().join("venv")), None);
 }
 
 #[test]
