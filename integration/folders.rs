@@ -38,6 +38,7 @@ tests![
     nothing_gets_a_set_id_bit,
     what_comes_to_be_anywhere_is_told,
     a_folder_that_the_server_closed_is_not_given_again,
+    a_folder_that_the_server_filled_is_refused_with_what_to_look_at,
     a_held_file_that_is_replaced_ends_the_session,
     a_folder_that_is_no_longer_the_same_is_not_given,
     a_folder_that_is_turned_under_the_engines_hands_is_noticed_inside,
@@ -490,6 +491,24 @@ fn a_folder_that_the_server_closed_is_not_given_again() {
     server.home().run(["--json", "tools", &server.name]).failed(13, "mount-changed");
     fs::set_permissions(folder.path().join("sub"), fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(folder.read("sub/.envrc"), "before");
+}
+
+/// It is told when it happens, and from then on where.
+fn a_folder_that_the_server_filled_is_refused_with_what_to_look_at() {
+    let folder = Folder::new();
+    folder.write("sub/x", "x");
+    let server = probe("probe-fills", &["--mount", &folder.option(":rw")]);
+    let mut session = server.session();
+    for count in 0..513 {
+        does(&mut session, "write", &folder.file(&format!("sub/{count}.code-workspace")));
+    }
+    let (_, stderr) = session.finish();
+    let there = folder.file("sub");
+    assert!(stderr.contains(&format!("513 of them in {there}")), "{stderr}");
+    let ran = server.home().run(["--json", "tools", &server.name]).failed(13, "mount-changed");
+    assert!(ran.error()["hint"].as_str().unwrap().contains(&there), "{ran}");
+    fs::remove_dir_all(&there).unwrap();
+    server.home().run(["--json", "tools", &server.name]).ended(0);
 }
 
 /// The kernel takes a mount away when the host puts another file in the place of the one it is on.

@@ -390,8 +390,11 @@ fn one(
     }
     let found_in = match mount.access() {
         Access::Read => Found::default(),
-        Access::Write => held::look(path, paths)
-            .map_err(|why| FolderRefused::TooMuch { path: shown(), why: why.into() })?,
+        Access::Write => held::look(path, paths).map_err(|why| FolderRefused::TooMuch {
+            path: shown(),
+            cause: Shown::new(&why.cause().to_string_lossy()),
+            why: why.into(),
+        })?,
     };
     Ok(Folder { mount: mount.clone(), identity, owner: (found.st_uid, found.st_gid), found: found_in })
 }
@@ -550,8 +553,18 @@ fn binds(all: &[Folder]) -> Result<Vec<Bind>, FolderRefused> {
 impl From<held::TooMuch> for Shown {
     fn from(why: held::TooMuch) -> Self {
         Shown::new(&match why {
-            held::TooMuch::Entries => "it holds more than 100,000 files in its upper levels".to_owned(),
-            held::TooMuch::Places => "it holds more than 512 places that must stay read-only".to_owned(),
+            held::TooMuch::Entries(crowd) => format!(
+                "it holds more than 100,000 files in its upper levels, most of them in {}",
+                crowd.most.display()
+            ),
+            held::TooMuch::Places(crowd) => format!(
+                "it holds more than 512 places that must stay read-only, {} of them in {}",
+                crowd.count,
+                crowd.most.display()
+            ),
+            held::TooMuch::Repositories(path) => {
+                format!("{} holds repositories of submodules deeper than is looked", path.display())
+            }
             held::TooMuch::Unreadable(path, error) => {
                 format!("{} cannot be read, and the server could change that: {error}", path.display())
             }

@@ -118,8 +118,11 @@ pub const HELD: &[Row] = &[
 pub const DEPTH: usize = 5;
 /// Entries that are looked at in one folder.
 const MOST_ENTRIES: usize = 100_000;
-/// Places that are held in one folder, and folders on the way to them.
-pub(super) const MOST_PLACES: usize = 512;
+/// Places that are held in one folder; each is a mount, and so is each folder on the way to it. A server can make more
+/// of them, and so close the folder to itself and to every other: that is told at the end of its session, and both then
+/// and at the next start with the folder that has to be looked at. No number is large enough not to be reached, and to
+/// leave some of them out would be to hold nothing.
+const MOST_PLACES: usize = 512;
 /// Folders that are not looked into: what packages bring along is opened by nobody, and there is much of it.
 const NOT_INTO: &[&str] = &["node_modules", "__pycache__"];
 
@@ -138,15 +141,48 @@ pub(super) struct Found {
     pub(super) words: BTreeMap<PathBuf, &'static str>,
     /// Whose the folder is, and so who may open again what is closed in it.
     owner: u32,
+    /// Entries of each folder that was looked into, until all were.
+    seen: BTreeMap<PathBuf, usize>,
+    all_seen: usize,
+}
+
+/// Where most of something is, in a folder: whoever made it may be a stranger, and only a person can tell whether it may
+/// go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Crowd {
+    /// The innermost folder with more than half of them.
+    pub(super) most: PathBuf,
+    /// How many are in there.
+    pub(super) count: usize,
+}
+
+impl Crowd {
+    /// Of so many in each of these folders.
+    fn of(root: &Path, folders: impl Iterator<Item = (PathBuf, usize)>) -> Self {
+        let mut counts: BTreeMap<PathBuf, usize> = BTreeMap::new();
+        let mut all = 0;
+        for (folder, count) in folders {
+            all += count;
+            for above in folder.ancestors().take_while(|above| above.starts_with(root)) {
+                *counts.entry(above.to_owned()).or_default() += count;
+            }
+        }
+        let many = counts.into_iter().filter(|(_, count)| *count * 2 > all);
+        let inner = many.max_by_key(|(folder, _)| folder.components().count());
+        let (most, count) = inner.unwrap_or_else(|| (root.to_owned(), all));
+        Self { most, count }
+    }
 }
 
 /// Why a folder could not be looked through.
 #[derive(Debug)]
 pub(super) enum TooMuch {
-    /// More entries than are looked at.
-    Entries,
-    /// More places to hold than a cage has mounts.
-    Places,
+    /// More entries than are looked at, and where most of them are.
+    Entries(Crowd),
+    /// More places to hold than a cage has mounts, and where most of them are.
+    Places(Crowd),
+    /// Folders inside each other, where git keeps submodules' repositories, without an end.
+    Repositories(PathBuf),
     /// It could not be read, and the server could make it readable to itself.
     Unreadable(PathBuf, io::Error),
     /// A folder in it has a name that is no UTF-8, and what is below cannot be held.
@@ -155,6 +191,20 @@ pub(super) enum TooMuch {
     Settings(PathBuf),
     /// These settings of git's have it take its hooks from the folder itself, or from around it.
     Hooks(PathBuf),
+}
+
+impl TooMuch {
+    /// What has to be looked at by a person.
+    pub(super) fn cause(&self) -> &Path {
+        match self {
+            Self::Entries(crowd) | Self::Places(crowd) => &crowd.most,
+            Self::Repositories(path)
+            | Self::Unreadable(path, _)
+            | Self::Unnameable(path)
+            | Self::Settings(path)
+            | Self::Hooks(path) => path,
+        }
+    }
 }
 
 /// Whether a name fits a name of the table.
@@ -207,7 +257,6 @@ pub(super) fn look(root: &Path, other_mounts: &BTreeSet<PathBuf>) -> Result<Foun
     let git = Git::new(root, other_mounts)?;
     found.around(&git)?;
     found.below_the_top(root)?;
-    let mut entries_seen = 0;
     let mut waiting = vec![(root.to_owned(), 1)];
     while let Some((folder, depth)) = waiting.pop() {
         let entries = match fs::read_dir(&folder) {
@@ -221,10 +270,7 @@ pub(super) fn look(root: &Path, other_mounts: &BTreeSet<PathBuf>) -> Result<Foun
         let mut kinds = BTreeMap::new();
         for entry in entries {
             let entry = entry.map_err(|error| TooMuch::Unreadable(folder.clone(), error))?;
-            entries_seen += 1;
-            if entries_seen > MOST_ENTRIES {
-                return Err(TooMuch::Entries);
-            }
+            found.see(root, &folder)?;
             let kind = entry.file_type().map_err(|error| TooMuch::Unreadable(entry.path(), error))?;
             match entry.file_name().into_string() {
                 Ok(name) => drop(kinds.insert(name, kind)),
@@ -238,9 +284,6 @@ pub(super) fn look(root: &Path, other_mounts: &BTreeSet<PathBuf>) -> Result<Foun
             continue;
         }
         found.take(&git, &folder, &kinds)?;
-        if found.held.len() + found.links.len() > MOST_PLACES {
-            return Err(TooMuch::Places);
-        }
         if depth == DEPTH {
             continue;
         }
@@ -252,6 +295,12 @@ pub(super) fn look(root: &Path, other_mounts: &BTreeSet<PathBuf>) -> Result<Foun
             }
         }
     }
+    (found.seen, found.all_seen) = Default::default();
+    // not before all were seen: which folder has most of them is what a person has to be told
+    if found.held.len() + found.links.len() > MOST_PLACES {
+        let above = |path: &PathBuf| (path.parent().unwrap_or(root).to_owned(), 1);
+        return Err(TooMuch::Places(Crowd::of(root, found.there().map(above))));
+    }
     Ok(found)
 }
 
@@ -259,6 +308,19 @@ impl Found {
     /// Everything of the table that is there, whether it can be held or not.
     pub(super) fn there(&self) -> impl Iterator<Item = &PathBuf> {
         self.held.iter().chain(&self.links)
+    }
+
+    /// Counts an entry of a folder.
+    pub(super) fn see(&mut self, root: &Path, folder: &Path) -> Result<(), TooMuch> {
+        match self.seen.get_mut(folder) {
+            Some(count) => *count += 1,
+            None => drop(self.seen.insert(folder.to_owned(), 1)),
+        }
+        self.all_seen += 1;
+        if self.all_seen > MOST_ENTRIES {
+            return Err(TooMuch::Entries(Crowd::of(root, std::mem::take(&mut self.seen).into_iter())));
+        }
+        Ok(())
     }
 
     /// Refuses a place that cannot be looked into and that the server, who runs as the folder's owner, could open to

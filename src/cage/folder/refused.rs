@@ -81,6 +81,8 @@ pub enum FolderRefused {
         path: Shown,
         /// Why.
         why: Shown,
+        /// What in it is the reason.
+        cause: Shown,
     },
     /// It belongs to root, and the server was to write there.
     #[error("{path} belongs to root, and no server writes to it as somebody else")]
@@ -182,7 +184,13 @@ impl FolderRefused {
             },
             Self::NotYours { access: Access::Write, .. } => "mount it to be read (`:ro`), or see to its owner and mode".to_owned(),
             Self::NotYours { .. } => "see to its owner and mode".to_owned(),
-            Self::TooMuch { .. } => "mount the project in it that the server works in".to_owned(),
+            Self::TooMuch { path, cause, .. } if path == cause => {
+                "mount the project in it that the server works in".to_owned()
+            }
+            // nothing is removed on a server's behalf: only a person can tell
+            Self::TooMuch { cause, .. } => format!(
+                "look at '{cause}', and remove it if a server made it; or mount only the project that the server works in"
+            ),
             Self::Roots { path } => format!(
                 "give it to a user (`chown -R USER '{path}'`), mount it to be read (`:ro`), or say `--allow-root`"
             ),

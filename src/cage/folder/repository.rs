@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::held::{Found, MOST_PLACES, TooMuch};
+use super::held::{Found, TooMuch};
 use super::settings::{self, Names};
 use crate::state::read_plain;
 
@@ -246,11 +246,12 @@ impl Found {
             Ok(entries) => entries,
             Err(error) => return self.is_nothing_to_hold(folder, error),
         };
-        for (count, entry) in entries.enumerate() {
+        for entry in entries {
             // refused rather than skipped: what is not looked at is not held
-            if depth > DEEPEST_REPOSITORY || count >= MOST_PLACES || self.held.len() > MOST_PLACES {
-                return Err(TooMuch::Places);
+            if depth > DEEPEST_REPOSITORY {
+                return Err(TooMuch::Repositories(folder.to_owned()));
             }
+            self.see(git.root, folder)?;
             let entry = entry.map_err(|error| TooMuch::Unreadable(folder.to_owned(), error))?;
             let path = entry.path();
             if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {

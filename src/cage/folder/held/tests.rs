@@ -234,6 +234,37 @@ fn what_has_a_second_name_is_held_and_said_to_be_loose() {
 }
 
 #[test]
+fn too_many_places_are_told_with_the_folder_that_has_them() {
+    let tree = Tree::of(&[".vscode/x", "own/.envrc", "own/deep/x"]);
+    let count = |folder: &str, n| {
+        for name in 0..n {
+            fs::create_dir_all(tree.path().join(format!("{folder}/{name}"))).unwrap();
+            tree.write(&format!("{folder}/{name}/.envrc"), "");
+        }
+    };
+    count("own/deep", MOST_PLACES - 2);
+    assert_eq!(tree.look().held.len(), MOST_PLACES);
+    count("planted/here", 1);
+    let Err(TooMuch::Places(crowd)) = look(tree.path(), &BTreeSet::new()) else { panic!("too many") };
+    assert_eq!((crowd.most, crowd.count), (tree.path().join("own/deep"), MOST_PLACES - 2));
+    // whichever was looked at first
+    count("planted/here", 2_000);
+    let too_much = look(tree.path(), &BTreeSet::new()).unwrap_err();
+    assert_eq!(too_much.cause(), tree.path().join("planted/here"));
+}
+
+#[test]
+fn repositories_of_submodules_are_looked_for_to_an_end() {
+    let deep = format!(".git/modules/{}HEAD", "x/".repeat(40));
+    let tree = Tree::of(&[".git/HEAD", &deep]);
+    let refused = look(tree.path(), &BTreeSet::new()).unwrap_err();
+    assert!(matches!(refused, TooMuch::Repositories(_)), "{refused:?}");
+    let wide: Vec<String> = (0..600).map(|n| format!(".git/modules/{n}/HEAD")).collect();
+    let wide: Vec<&str> = wide.iter().map(String::as_str).chain([".git/HEAD"]).collect();
+    assert_eq!(Tree::of(&wide).look().held, BTreeSet::new());
+}
+
+#[test]
 fn refuses_a_folder_whose_name_no_engine_can_be_told() {
     use std::os::unix::ffi::OsStrExt;
     let tree = Tree::of(&["a/x"]);
