@@ -14,6 +14,7 @@ tests![
     what_an_archive_says_of_its_needs_is_in_the_tree,
     an_archive_that_says_nothing_sound_is_refused_before_anybody_is_asked,
     what_is_built_is_held_to_what_was_locked,
+    a_wheel_is_taken_before_an_archive_of_its_version_however_that_is_written,
     other_bytes_of_an_archive_are_refused_and_the_next_try_works,
     a_server_of_its_own_source_is_built_and_started,
     a_package_of_the_public_index_is_built_with_its_own_tools,
@@ -222,8 +223,9 @@ fn nothing_of_an_archive_runs_before_a_consent_and_without_a_network_after_it() 
     assert!(!index.pages().iter().any(|page| page.starts_with("ran")), "its code reached the index");
     for (what, expected) in [
         ("public", "gaierror"),
-        ("interpreter", "PermissionError"),
-        ("uv", "PermissionError"),
+        // read-only, root included
+        ("interpreter", "OSError"),
+        ("uv", "OSError"),
         ("init", "PermissionError"),
     ] {
         assert_eq!(found[what], expected, "{what}: {found}");
@@ -295,6 +297,8 @@ fn what_an_archive_says_of_its_needs_is_in_the_tree() {
     }
 }
 
+const NOT_OF_AN_INDEX: &str = "is not a requirement of a package index";
+
 fn an_archive_that_says_nothing_sound_is_refused_before_anybody_is_asked() {
     let index = Index::new();
     let home = index.home();
@@ -311,30 +315,38 @@ fn an_archive_that_says_nothing_sound_is_refused_before_anybody_is_asked() {
             "[project]\nname = \"x\"\ndynamic = [\"dependencies\"]\n".to_owned(),
             "does not say what it depends on",
         ),
+        ("url", "pyproject.toml", system("[\"a @ https://elsewhere.example/a.whl\"]"), NOT_OF_AN_INDEX),
         (
-            "url",
+            "slash",
             "pyproject.toml",
-            system("[\"a @ https://elsewhere.example/a.whl\"]"),
-            "not from a package index",
+            system("[\"https:/elsewhere.example/a-1-py3-none-any.whl\"]"),
+            NOT_OF_AN_INDEX,
         ),
-        (
-            "option",
-            "pyproject.toml",
-            system("[\"--index-url=https://elsewhere.example/\"]"),
-            "not from a package index",
-        ),
+        ("file", "pyproject.toml", system("[\"file:/tmp/uv/a\"]"), NOT_OF_AN_INDEX),
+        ("git", "pyproject.toml", system("[\"git+https:/elsewhere.example/a\"]"), NOT_OF_AN_INDEX),
+        ("path", "pyproject.toml", system("[\"uv/wheels/a\"]"), NOT_OF_AN_INDEX),
+        ("variable", "pyproject.toml", system("[\"a==${HOME}\"]"), NOT_OF_AN_INDEX),
+        ("option", "pyproject.toml", system("[\"--index-url=https://elsewhere.example/\"]"), NOT_OF_AN_INDEX),
         (
             "line",
             "pyproject.toml",
             system(r#"["a\n--index-url https://elsewhere.example/"]"#),
-            "not from a package index",
+            NOT_OF_AN_INDEX,
         ),
+        (
+            "needs",
+            "PKG-INFO",
+            "Metadata-Version: 2.2\nRequires-Dist: a @ file:/tmp/a\n\n".to_owned(),
+            NOT_OF_AN_INDEX,
+        ),
+        ("deep", "pyproject.toml", format!("a = {}", "[".repeat(200_000)), "cannot be read"),
+        ("dots", "pyproject.toml", format!("{}a = 1", "a.".repeat(300_000)), "cannot be"),
         ("broken", "pyproject.toml", "[".to_owned(), "cannot be built"),
         (
             "fields",
             "pyproject.toml",
             format!("{}dependencies = [\"a\\nName: b\"]\n", system("[]")),
-            "not a line of text",
+            NOT_OF_AN_INDEX,
         ),
         ("large", "PKG-INFO", "x".repeat(2 << 20), "too long"),
     ] {
@@ -357,6 +369,14 @@ fn what_is_built_is_held_to_what_was_locked() {
         ("newer", "version = '1.1'", 16, "install-failed", "1.1"),
         ("none", "name = None", 16, "install-failed", "build"),
         ("crash", "raise SystemExit('the build says no')", 16, "install-failed", "the build says no"),
+        ("fills", "open('/opt/server/work/x', 'wb').write(bytes(1 << 31))", 16, "install-failed", "built"),
+        (
+            "talks",
+            "import sys\nprint('x\\n' * 200_000, file=sys.stderr)\nraise SystemExit('the reason')",
+            16,
+            "install-failed",
+            "the reason",
+        ),
         (
             "network",
             "socket.create_connection(('files.example.com', 443))",
@@ -375,6 +395,36 @@ fn what_is_built_is_held_to_what_was_locked() {
         assert!(ran.error().to_string().contains(said), "{name}: {ran}");
         left_nothing(&home);
     }
+}
+
+fn a_wheel_is_taken_before_an_archive_of_its_version_however_that_is_written() {
+    let index = Index::new();
+    let home = index.home();
+    let wheel = Wheel::new("spelled").file("spelled.py", "");
+    let source = Source { name: wheel.name.clone(), files: Vec::new() }.built("", "", "");
+    // the wheel's version is 1.0, the archive's 1.0 in two other spellings
+    for spelling in ["1.0.0", "v1"] {
+        index.put(&source.name, &format!("{}-{spelling}.tar.gz", source.name), source.bytes());
+    }
+    index.publish(&wheel);
+    let spelled = server("spells", &source);
+    index.publish(&spelled);
+    let shown = show(&home, &format!("pypi:{}", spelled.name)).ended(0).json();
+    assert_eq!(shown["plan"]["install"]["build"], false, "{shown}");
+
+    // one for another system is no wheel here
+    let source = Source::new("othersystem").built("", "", "");
+    source.publish(&index);
+    for tag in
+        ["cp313-cp313-musllinux_1_2_x86_64", "cp313-cp313t-manylinux_2_17_x86_64", "cp313-cp313-win_amd64"]
+    {
+        let file = format!("{}-1.0-{tag}.whl", source.name);
+        index.put(&source.name, &file, Wheel::new("othersystem").bytes());
+    }
+    let server = server("wantsother", &source);
+    index.publish(&server);
+    let shown = show(&home, &format!("pypi:{}", server.name)).ended(0).json();
+    assert_eq!(shown["plan"]["install"]["build"], true, "{shown}");
 }
 
 fn other_bytes_of_an_archive_are_refused_and_the_next_try_works() {

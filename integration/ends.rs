@@ -3,6 +3,7 @@
 //! Nothing: no container, no process, no network, no volume. Orderly ends leave nothing at the launcher's own end; the
 //! end of a killed launcher leaves no running cage ten seconds later, and nothing at all after the next command.
 
+use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -297,21 +298,30 @@ fn what_was_created_and_never_started_is_swept_and_nothing_else() {
     let state = home.state().unwrap();
     let other = "f".repeat(32);
     let dead = "0123456789abcdef0123456789abcdef";
-    let labels = |state, launch| [("pinfold", "cage"), ("pinfold.state", state), ("pinfold.launch", launch)];
+    let found = std::fs::metadata(home.file("state")).unwrap();
+    let place = format!("{}:{}", found.dev(), found.ino());
+    let labels_at = |state, place, launch| {
+        [("pinfold", "cage"), ("pinfold.state", state), ("pinfold.place", place), ("pinfold.launch", launch)]
+    };
+    let labels = |state, launch| labels_at(state, place.as_str(), launch);
+    // a copy of the home has its id, and lies elsewhere
+    let copied = engine::create(&labels_at(&state, "1:1", dead));
     let ours = engine::create(&labels(&state, dead));
     let nameless = engine::create(&labels(&state, "not a launch"));
     let theirs = engine::create(&labels(&other, dead));
     let unmarked = engine::create(&[("pinfold.state", &state)]);
     let swept = home.run(["--json", "mount", "path:/nonexistent"]);
-    let left: Vec<bool> =
-        [&ours, &nameless, &theirs, &unmarked].iter().map(|id| engine::inspect(id).is_some()).collect();
-    for id in [&theirs, &unmarked]
+    let left: Vec<bool> = [&ours, &nameless, &theirs, &unmarked, &copied]
+        .iter()
+        .map(|id| engine::inspect(id).is_some())
+        .collect();
+    for id in [&theirs, &unmarked, &copied]
         .into_iter()
         .chain([&ours, &nameless].into_iter().filter(|id| engine::inspect(id).is_some()))
     {
         engine::remove(id);
     }
-    assert_eq!(left, [false, false, true, true], "{swept}");
+    assert_eq!(left, [false, false, true, true, true], "{swept}");
 }
 
 fn no_network_and_no_volume_is_ever_made() {

@@ -140,10 +140,6 @@ def main():
     ended = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     if ended.returncode != 0:
         sys.exit(1)
-    unmet = []
-    if asked["built"]:
-        checked = subprocess.run(["uv", "pip", "check", "--python", argv[5]], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        unmet = checked.stderr.splitlines()[:MOST_TOLD] if checked.returncode else []
     # uv's own, empty
     lock = os.path.join(server, ".lock")
     if os.path.isfile(lock) and os.path.getsize(lock) == 0:
@@ -155,8 +151,14 @@ def main():
     brought, packages = recorded(site)
     otherwise = list(itertools.islice(differences(before, after, brought), MOST_TOLD))
     if otherwise:
-        report([], otherwise, unmet)
+        report([], otherwise, [])
         return
+    # only now: the interpreter that is asked is known to be as it was made
+    unmet = []
+    if asked["built"]:
+        argv = ["uv", "pip", "check", "--python", os.path.join(server, "bin", "python")]
+        checked = subprocess.run(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        unmet = checked.stderr.splitlines()[:MOST_TOLD] if checked.returncode else []
 
     # a module of another Python's grammar, such as a template, has no bytecode and needs none
     compileall.compile_dir(site, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)

@@ -9,7 +9,7 @@ Where building is allowed, `sources.py` stands between uv and the index, and wha
 source archive and what builds it.
 
 Reads `resolve.json` beside itself: {"name", "extras", "version", "with": [requirement…], "wheel": path or null,
-"build": whether source archives will do}.
+"build": whether source archives will do, "hashes": of the files the release may be made from}.
 Writes `resolved.json` there: {"lock", "programs": null or {"scripts", "modules"}, "summary", "unread": why or null}; or
 {"problems": a line for each source archive that cannot be built}.
 
@@ -23,6 +23,7 @@ import io
 import json
 import os
 import re
+import shutil
 import ssl
 import subprocess
 import sys
@@ -44,9 +45,12 @@ def compile(requirements, *options, sources=None):
     path = os.path.join(HERE, "requirements.in")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(requirements) + "\n")
-    argv = ["uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"]
+    argv = ["uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:", "--no-sources"]
     argv += ["--python", sys.executable, *options, path]
-    env = {**os.environ, "UV_DEFAULT_INDEX": f"{sources.url}/simple/"} if sources else None
+    # uv alone: what it would look for besides, such as git, is not to be found
+    env = {**os.environ, "PATH": os.path.dirname(shutil.which("uv"))}
+    if sources:
+        env["UV_DEFAULT_INDEX"] = f"{sources.url}/simple/"
     ended = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=env)
     if ended.returncode != 0:
         if sources and sources.problems:
@@ -60,19 +64,19 @@ def report(**answer):
         json.dump(answer, file)
 
 
-def with_builds(lock, read):
+def with_builds(lock, told):
     """The lock with each package that has no wheel held to its source archive, and after it what builds each.
 
     And those archives, by package."""
     lines, sections, built = [], [], {}
     for entry in re.split(r"\n(?=\S)", lock.strip("\n")):
         match = re.match(r"([A-Za-z0-9._-]+)==(\S+)", entry)
-        source = next((sha256 for sha256 in re.findall(r"--hash=sha256:(\w+)", entry) if sha256 in read), None)
+        source = next((sha256 for sha256 in re.findall(r"--hash=sha256:(\w+)", entry) if sha256 in told), None)
         if match and source:
             entry = f"{match[0]} \\\n    --hash=sha256:{source}"
-            tools = read[source].tools()
+            tools = told[source]["tools"]
             print(f"what builds {match[0]}: {', '.join(tools) or 'nothing else'}", file=sys.stderr)
-            built[match[1]] = read[source]
+            built[match[1]] = told[source]
             sections += [f"[build {match[1]}]", compile(tools, "--generate-hashes").strip("\n") if tools else ""]
         lines.append(entry)
     return "\n".join(lines + sections) + "\n", built
@@ -212,17 +216,17 @@ def main():
         sys.path.insert(0, HERE)
         from sources import Sources
 
-        sources = Sources(os.environ["UV_DEFAULT_INDEX"], sys.version_info.minor, os.uname().machine)
+        sources = Sources(os.environ["UV_DEFAULT_INDEX"], name, asked["hashes"])
     lock = compile([wanted, *asked["with"]], "--generate-hashes", sources=sources)
     if sources:
-        lock, built = with_builds(lock, sources.read)
+        lock, built = with_builds(lock, sources.told)
     if placed:
         # a lock has no place in it: whoever installs from it has the file, and its hash stands here
         lock = "\n".join(f"{name}=={version}" + line.removeprefix(placed) if line.startswith(placed) else line for line in lock.split("\n"))
     programs = summary = unread = None
     try:
         if name in built:
-            programs, summary = built[name].programs(scripts_of), built[name].summary()
+            programs, summary = built[name]["programs"], built[name]["summary"]
             if programs is None:
                 raise Unread("it is built from source, and does not say before")
         else:

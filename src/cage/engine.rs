@@ -46,6 +46,9 @@ pub mod label {
     pub const MARK: &str = "pinfold";
     /// On cages: the state directory that started it, so that two users' reapers leave each other alone.
     pub const STATE: &str = "pinfold.state";
+    /// On everything: where the state directory that made it lies, so that a copy of one, which has its id, leaves what
+    /// the other made alone.
+    pub const PLACE: &str = "pinfold.place";
     /// On cages: the launch that holds it; see the reaper.
     pub const LAUNCH: &str = "pinfold.launch";
     /// On sealed images and their cages: the tree digest of what is inside.

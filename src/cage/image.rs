@@ -25,17 +25,18 @@ use crate::plan::User;
 const ACCOUNTS_LIMIT: u64 = 1024 * 1024;
 
 /// How a state directory knows its own sealed images: by its stamp, and by its id, which the engine writes on what a
-/// cage of it becomes. A key may have been copied with a home; the id tells the two apart, so that neither takes away
-/// what the other has mounted.
+/// cage of it becomes. A key may have been copied with a home, and the id too; the place tells the two apart, so that
+/// neither takes away what the other has mounted.
 pub struct Ours {
     stamp: Stamp,
     state: String,
+    place: String,
 }
 
 impl Ours {
-    /// Those of the state directory with this stamp and this id.
-    pub fn new(stamp: Stamp, state: &str) -> Self {
-        Self { stamp, state: state.to_owned() }
+    /// Those of the state directory with this stamp and this id, which lies at this place.
+    pub fn new(stamp: Stamp, state: &str, place: String) -> Self {
+        Self { stamp, state: state.to_owned(), place }
     }
 
     /// All of them, or those of one tree.
@@ -153,8 +154,9 @@ impl Image {
             let tree = image.labels.get(label::TREE).and_then(|tree| tree.parse().ok());
             let kept = tree.is_some_and(|tree| keep.contains(&tree));
             let busy = image.labels.get(label::LAUNCH).is_some_and(|launch| alive(launch));
+            let elsewhere = image.labels.get(label::PLACE).is_some_and(|place| *place != ours.place);
             // one that a cage still runs on is refused by the engine, and goes the next time
-            if !kept && !busy && engine.remove_image(&image.id).await.is_ok() {
+            if !kept && !busy && !elsewhere && engine.remove_image(&image.id).await.is_ok() {
                 pruned += 1;
             }
         }

@@ -1,7 +1,7 @@
 //! What holds a server in, row by row?
 //!
 //! The hardening profile is data: an engine reads it to start a cage, `pinfold doctor` prints it, and the tests
-//! hold a probing server against it from the inside. It is one type for the three stages, so that resolve and
+//! hold a probing server against it from the inside. It is one type for every stage, so that resolve, build and
 //! install cages differ from a run cage in the named fields and in nothing else.
 //!
 //! Invariants: no field switches a protection off that a stage does not name; user 0 cannot be written down; a
@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::folder::{Bind, Folders};
 use super::keep::Kept;
 use super::seccomp::SocketFiles;
-use crate::plan::{Limits, LimitsAsked, User};
+use crate::plan::{Limits, LimitsAsked, SERVER_DIR, User};
 
 /// The stages of a server's life, each in a cage of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -20,13 +20,15 @@ use crate::plan::{Limits, LimitsAsked, User};
 pub enum Stage {
     /// Before consent: the package manager reads metadata and writes a lock. Nothing third-party runs.
     Resolve,
+    /// After consent: a package that has no wheel is built, by code of its own.
+    Build,
     /// After consent: the locked bytes are laid down, scripts off.
     Install,
     /// The server itself.
     Run,
 }
 
-/// A writable place in memory; `nosuid,nodev,noexec`, and gone with the cage.
+/// A writable place in memory; `nosuid,nodev`, and gone with the cage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Scratch {
     /// Where, inside.
@@ -37,6 +39,8 @@ pub struct Scratch {
     pub mode: u32,
     /// Whose it is.
     pub owned: bool,
+    /// Whether what is in it can be executed: where a package is built, and nowhere else.
+    pub exec: bool,
 }
 
 /// One setting, as `doctor`, the docs and the tests read it.
@@ -91,6 +95,15 @@ impl Profile {
     /// The cage a tree is installed in: its root is writable, since it becomes the sealed image.
     pub fn install() -> Self {
         Self { stage: Stage::Install, ..Self::resolve() }
+    }
+
+    /// The cage a package is built in: all of it in memory, so that no build fills a disk and nothing of one is left.
+    pub fn build() -> Self {
+        let mut profile = Self { stage: Stage::Build, ..Self::resolve() }.with_scratch(512 * MIB, 64 * MIB);
+        // build tools are programs and libraries, which have to be loaded from where they are laid down
+        let tools = Scratch { path: SERVER_DIR, bytes: 1_024 * MIB, mode: 0o755, owned: true, exec: true };
+        profile.scratch.push(tools);
+        profile
     }
 
     fn with_scratch(self, tmp: u64, home: u64) -> Self {
@@ -225,7 +238,7 @@ fn package_managers() -> Limits {
 fn scratch(tmp: u64, home: u64) -> Vec<Scratch> {
     // the images carry both directories with these modes and owners: runc 1.1 keeps the directory's over `mode=`
     vec![
-        Scratch { path: "/tmp", bytes: tmp, mode: 0o1777, owned: false },
-        Scratch { path: HOME, bytes: home, mode: 0o700, owned: true },
+        Scratch { path: "/tmp", bytes: tmp, mode: 0o1777, owned: false, exec: false },
+        Scratch { path: HOME, bytes: home, mode: 0o700, owned: true, exec: false },
     ]
 }

@@ -5,7 +5,8 @@
 //! state directory and the launch that made it, and a launch holds a lock for as long as it lives: so what may be
 //! taken is known without guessing from ages or names.
 //!
-//! Invariant: a cage of another state directory, or of a launch that lives, is never touched.
+//! Invariant: a cage of another state directory, a copy of this one included, or of a launch that lives, is never
+//! touched.
 
 use super::engine::{Engine, Labels, label};
 use crate::failure::Failure;
@@ -16,6 +17,7 @@ pub async fn sweep(engine: &dyn Engine, home: &Home) -> Result<usize, Failure> {
     let ours = Labels::from([
         (label::MARK.into(), "cage".into()),
         (label::STATE.into(), home.id()?.as_str().to_owned()),
+        (label::PLACE.into(), home.place()?),
     ]);
     let mut swept = 0;
     for cage in engine.cages(&ours).await? {

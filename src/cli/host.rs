@@ -3,7 +3,6 @@
 //! The state directory, the engine, the runtime image, the registries: each looked up when a command first asks,
 //! so that `--help` works on a broken machine and `pins list` needs no engine.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -21,13 +20,13 @@ use crate::cage::reaper;
 use crate::cage::server::Surroundings;
 use crate::cage::stamp::Stamp;
 use crate::failure::{Code, Failure};
-use crate::install::Progress;
 use crate::install::npm::Npm;
-use crate::install::pypi::{Places, Pypi};
+use crate::install::pypi::{Archives, Places, Pypi};
 use crate::install::runtime::{self, Artifact, Larder, NpmArtifact, PypiArtifact, Recipe, Runtime};
+use crate::install::{InstallError, Progress};
 use crate::net::{Client, Resolver};
 use crate::pin::{Pin, Store};
-use crate::plan::{Plan, PypiTree};
+use crate::plan::{Build, Plan};
 use crate::source::{
     Index, NpmConfig, PipConfig, PipSurroundings, PypiName, Registries, SourceArchive, SourceError,
     Surroundings as NpmSurroundings, npm, pypi,
@@ -86,7 +85,7 @@ impl Host {
 
     /// Which sealed images are this state directory's own.
     pub fn ours(&self) -> Result<Ours, Failure> {
-        Ok(Ours::new(self.stamp()?, self.home.id()?.as_str()))
+        Ok(Ours::new(self.stamp()?, self.home.id()?.as_str(), self.home.place()?))
     }
 
     /// The user's own pin store.
@@ -102,6 +101,7 @@ impl Host {
                 let launch = self.launch.get_or_try_init(async || Launch::begin(&self.home)).await?;
                 let marks = Labels::from([
                     (label::STATE.into(), self.home.id()?.as_str().to_owned()),
+                    (label::PLACE.into(), self.home.place()?),
                     (label::LAUNCH.into(), launch.id().to_string()),
                 ]);
                 Ok::<_, Failure>(Arc::new(Docker::find(marks).await?) as Arc<dyn Engine>)
@@ -243,20 +243,9 @@ impl Host {
         Ok(Places { index: index.registry().clone(), files: Vec::new() })
     }
 
-    /// The source archives of what is built in a tree, by package.
-    pub async fn archives(
-        &self,
-        out: &Out,
-        tree: &PypiTree,
-    ) -> Result<BTreeMap<PypiName, SourceArchive>, Failure> {
-        let mut archives = BTreeMap::new();
-        for build in tree.builds() {
-            let index = self.index(out).await?;
-            out.step(&format!("fetching {}=={}, to build it", build.name(), build.version()));
-            let archive = pypi::archive(&self.client, &index, build.name(), build.sha256()).await?;
-            archives.insert(build.name().clone(), archive);
-        }
-        Ok(archives)
+    /// What fetches the source archives of what is built.
+    pub fn archives<'a>(&'a self, out: &'a Out) -> OfTheIndex<'a> {
+        OfTheIndex { host: self, out }
     }
 
     /// The certificates this host trusts, as one PEM file; none where it has none.
@@ -336,6 +325,25 @@ impl Registry<'_> {
         let fetched: Result<_, SourceError> =
             pypi::file(&self.host.client, &index, &name, &artifact.file, artifact.sha256).await;
         Ok(fetched?)
+    }
+}
+
+/// Source archives, from the index that the user set.
+pub struct OfTheIndex<'a> {
+    host: &'a Host,
+    out: &'a Out,
+}
+
+impl Archives for OfTheIndex<'_> {
+    fn archive<'a>(&'a self, build: &'a Build) -> BoxFuture<'a, Result<SourceArchive, InstallError>> {
+        async move {
+            let Self { host, out } = self;
+            out.step(&format!("fetching {}=={}, to build it", build.name(), build.version()));
+            let index = host.index(out).await.map_err(InstallError::Archive)?;
+            let archive = pypi::archive(&host.client, &index, build.name(), build.sha256()).await;
+            archive.map_err(|error| InstallError::Archive(error.into()))
+        }
+        .boxed()
     }
 }
 

@@ -195,8 +195,7 @@ async fn install(
             let known = |name: &&PypiName| !(pin.plan().release().is_local() && *name == tree.own());
             let names = tree.versions().map(|(name, _)| name).filter(known);
             let pypi = host.pypi(runtime, host.places(out, names).await?).await?;
-            let archives = host.archives(out, tree).await?;
-            pypi.install(pin, tree, archive, &archives, out).await?
+            pypi.install(pin, tree, archive, &host.archives(out), out).await?
         }
     };
     // what is sealed is anybody's; whom this server runs as gets a name and a home on top of it

@@ -113,6 +113,9 @@ pub enum InstallError {
         /// A line for each such archive.
         said: Vec<Shown>,
     },
+    /// What is to be built cannot be had.
+    #[error("{0}")]
+    Archive(Failure),
     /// A package's own build gave up.
     #[error("{package} cannot be built")]
     NotBuilt {
@@ -122,6 +125,8 @@ pub enum InstallError {
         said: Vec<Shown>,
         /// Names it looked up while it was built.
         denied: Vec<Shown>,
+        /// It took too long.
+        late: bool,
     },
     /// What was built needs other packages than its source archive told.
     #[error("{package} was built into something that needs other packages than were locked")]
@@ -341,7 +346,7 @@ impl From<InstallError> for Failure {
             InstallError::Cage(error) => error.into(),
             InstallError::Engine(error) => error.into(),
             InstallError::Registry(error) => error.into(),
-            InstallError::Fetch(failure) => failure,
+            InstallError::Fetch(failure) | InstallError::Archive(failure) => failure,
             InstallError::NoBase { why } => Failure::new(
                 Code::RuntimeMissing,
                 what,
@@ -376,10 +381,11 @@ impl From<InstallError> for Failure {
                 "choose another version; or build a wheel elsewhere (`uv build --wheel`) and mount it by `path:FILE.whl`, or put it on an index of your own if the server only depends on it",
             )
             .with_last_words(said),
-            InstallError::NotBuilt { said, denied, .. } => Failure::new(
+            InstallError::NotBuilt { said, denied, late, .. } => Failure::new(
                 Code::InstallFailed,
                 what,
                 match &denied[..] {
+                    _ if late => "its build took too long and was ended; its last words are below".to_owned(),
                     [] => "its build gave up; its last words are below".to_owned(),
                     denied => format!("its build wanted {}, and nothing is reached while its own code runs", listed(denied)),
                 },

@@ -17,6 +17,7 @@ mod build;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use serde::Deserialize;
 
 use super::runtime::Runtime;
@@ -32,8 +33,8 @@ use crate::cage::stamp::Stamp;
 use crate::digest::Digest;
 use crate::net::{Resolver, Target};
 use crate::pin::Pin;
-use crate::plan::{ModuleName, Origin, Placed, Program, PypiTree, SERVER_DIR, ScriptName};
-use crate::source::{PypiName, PypiPackage, Registry, Requirement, SourceArchive};
+use crate::plan::{Build, ModuleName, Origin, Placed, Program, PypiTree, SERVER_DIR, ScriptName};
+use crate::source::{PypiPackage, Registry, Requirement, SourceArchive};
 use crate::text::Shown;
 
 /// Makes a lock, and what it is asked and answers.
@@ -55,6 +56,8 @@ const CACHE: &str = "/tmp/uv";
 const WHEELS: &str = "/tmp/pinfold/wheel";
 /// Longest answer taken out of a cage, in bytes.
 const ANSWER_LIMIT: u64 = 32 * 1024 * 1024;
+/// Bytes of all wheels together that are built for one tree.
+const MOST_BUILT: usize = 256 * 1024 * 1024;
 /// Programs named to a person at most.
 const NAMED: usize = 20;
 
@@ -75,6 +78,12 @@ pub struct Places {
     pub index: Registry,
     /// Files that the index lists: their hosts are those it keeps its files on.
     pub files: Vec<Target>,
+}
+
+/// Whoever fetches what is built, each archive held to its hash.
+pub trait Archives: Send + Sync {
+    /// The source archive of a package.
+    fn archive<'a>(&'a self, build: &'a Build) -> BoxFuture<'a, Result<SourceArchive, InstallError>>;
 }
 
 /// What is to be installed.
@@ -164,6 +173,7 @@ impl Pypi {
                 "with": with,
                 "wheel": placed,
                 "build": wanted.build,
+                "hashes": wanted.package.hashes.iter().map(Digest::hex).collect::<Vec<_>>(),
             });
             cage.put(SOURCES, 0o644, SOURCES_SOURCE.as_bytes()).await?;
             cage.put(RESOLVER, 0o644, RESOLVER_SOURCE.as_bytes()).await?;
@@ -179,7 +189,7 @@ impl Pypi {
     }
 
     /// Lays the pinned tree down and seals it. `wheel` is the package's own bytes, where it comes from this disk;
-    /// `archives` are the sources of what the lock says is built, by package.
+    /// `archives` has the sources of what the lock says is built.
     ///
     /// # Errors
     /// [`InstallError::NotBuilt`] and [`InstallError::OtherNeeds`] where a package cannot be built, or not into what
@@ -192,13 +202,20 @@ impl Pypi {
         pin: &Pin,
         tree: &PypiTree,
         wheel: Option<&[u8]>,
-        archives: &BTreeMap<PypiName, SourceArchive>,
+        archives: &dyn Archives,
         progress: &dyn Progress,
     ) -> Result<Image, InstallError> {
         self.is_the_pins(pin)?;
         let mut built = Vec::new();
         for build in tree.builds() {
-            built.push((build.name(), self.build(build, archives.get(build.name()), progress).await?));
+            // one at a time: an archive is let go when it is built
+            let archive = archives.archive(build).await?;
+            built.push((build.name(), self.build(build, &archive, progress).await?));
+            if built.iter().map(|(_, wheel)| wheel.bytes.len()).sum::<usize>() > MOST_BUILT {
+                let said = vec![Shown::new("what was built is more than 256 MiB together")];
+                let package = Shown::new(build.name().as_str());
+                return Err(InstallError::NotBuilt { package, said, denied: Vec::new(), late: false });
+            }
         }
         let egress = Arc::new(self.egress()?);
         progress.step(&format!("installing {}, wheels only", packages(pin)));

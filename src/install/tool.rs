@@ -14,11 +14,13 @@ use crate::text::Shown;
 
 /// Longest standard output kept, in bytes.
 const OUTPUT: u64 = 1024 * 1024;
-/// Longest standard error kept, in bytes.
-const ERRORS: u64 = 64 * 1024;
+/// The end of a standard error that is kept, in bytes.
+const ERRORS: usize = 64 * 1024;
+/// Characters of a line of it.
+const LINE_CHARS: usize = 400;
 /// Lines of it shown to a person.
 const LAST_WORDS: usize = 12;
-/// How long one tool may take.
+/// How long one tool may take unless it is told.
 const PATIENCE: Duration = Duration::from_secs(540);
 
 /// A tool and its arguments.
@@ -26,12 +28,15 @@ pub(super) struct Tool {
     argv: Vec<String>,
     env: Vec<(String, String)>,
     cwd: String,
+    patience: Duration,
 }
 
 /// How a tool ended.
 pub(super) struct Ended {
     /// Exit status 0.
     pub(super) well: bool,
+    /// It took too long and was ended.
+    pub(super) late: bool,
     /// What it printed.
     pub(super) output: String,
     /// Its last words, safe to draw.
@@ -46,12 +51,19 @@ impl Tool {
             argv: argv.into_iter().map(Into::into).collect(),
             env: env.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             cwd: "/tmp".into(),
+            patience: PATIENCE,
         }
     }
 
     /// With one more word.
     pub(super) fn and(mut self, word: &str) -> Self {
         self.argv.push(word.into());
+        self
+    }
+
+    /// It may take so long.
+    pub(super) fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -86,26 +98,61 @@ impl Tool {
         drop(running.stdin);
         let (mut output, mut errors) = (Vec::new(), Vec::new());
         let listen = async {
-            let out = keep(&mut running.stdout, OUTPUT, &mut output);
-            let err = keep(&mut running.stderr, ERRORS, &mut errors);
+            let out = beginning(&mut running.stdout, OUTPUT, &mut output);
+            let err = end(&mut running.stderr, ERRORS, &mut errors);
             tokio::join!(out, err);
             running.handle.exit().await
         };
-        let exit = match tokio::time::timeout(PATIENCE, listen).await {
-            Ok(exit) => exit?,
-            Err(_) => Exit::Signal(0),
+        let (exit, late) = match tokio::time::timeout(self.patience, listen).await {
+            Ok(exit) => (exit?, false),
+            Err(_) => (Exit::Signal(0), true),
         };
         let errors = String::from_utf8_lossy(&errors);
         let lines: Vec<&str> = errors.lines().filter(|line| !line.trim().is_empty()).collect();
-        let said =
-            lines[lines.len().saturating_sub(LAST_WORDS)..].iter().map(|line| Shown::new(line)).collect();
-        Ok(Ended { well: exit == Exit::Code(0), output: String::from_utf8_lossy(&output).into_owned(), said })
+        let cut = |line: &&str| Shown::new(&line.chars().take(LINE_CHARS).collect::<String>());
+        let said = lines[lines.len().saturating_sub(LAST_WORDS)..].iter().map(cut).collect();
+        Ok(Ended {
+            well: exit == Exit::Code(0),
+            late,
+            output: String::from_utf8_lossy(&output).into_owned(),
+            said,
+        })
     }
 }
 
 /// Reads a stream to its end and keeps its first `limit` bytes: a talkative tool is heard out, never waited for.
-async fn keep(stream: &mut (impl tokio::io::AsyncRead + Unpin), limit: u64, kept: &mut Vec<u8>) {
+async fn beginning(stream: &mut (impl tokio::io::AsyncRead + Unpin), limit: u64, kept: &mut Vec<u8>) {
     // an output that breaks ends; the exit says why
     let _ = (&mut *stream).take(limit).read_to_end(kept).await;
     let _ = tokio::io::copy(stream, &mut tokio::io::sink()).await;
+}
+
+/// Reads a stream to its end and keeps its last `limit` bytes, where the reason of an end stands.
+async fn end(stream: &mut (impl tokio::io::AsyncRead + Unpin), limit: usize, kept: &mut Vec<u8>) {
+    let mut some = vec![0; 16 * 1024];
+    // an output that breaks ends; the exit says why
+    while let Ok(read @ 1..) = stream.read(&mut some).await {
+        kept.extend_from_slice(&some[..read]);
+        if kept.len() > 2 * limit {
+            kept.drain(..kept.len() - limit);
+        }
+    }
+    kept.drain(..kept.len().saturating_sub(limit));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_said_last_is_kept() {
+        let said = [b"first ".repeat(50_000), b"the reason".to_vec()].concat();
+        let mut kept = Vec::new();
+        end(&mut &said[..], 100, &mut kept).await;
+        assert_eq!(kept.len(), 100);
+        assert!(kept.ends_with(b"the reason"));
+        let mut kept = Vec::new();
+        end(&mut &b"short"[..], 100, &mut kept).await;
+        assert_eq!(kept, b"short");
+    }
 }

@@ -32,6 +32,8 @@ use crate::text::Shown;
 
 /// What a page is asked for as: JSON, of the first version of the interface.
 const JSON: &str = "application/vnd.pypi.simple.v1+json";
+/// Bytes of a source archive, as many as are read of one before a consent.
+const ARCHIVE_BYTES: u64 = 128 * 1024 * 1024;
 /// On how many hosts an index may keep a project's files.
 const HOSTS: usize = 16;
 
@@ -163,7 +165,7 @@ pub async fn file(
     let page = read(&document, index, name)?;
     let unknown = || SourceError::UnknownVersion { package: Shown::new(filename), newest: Vec::new() };
     let url = page.url(filename).ok_or_else(unknown)?;
-    fetched(client, index, name, url, filename, sha256).await
+    fetched(client, index, name, (url, filename), sha256, Limits::TARBALL).await
 }
 
 /// The source archive with these bytes.
@@ -180,20 +182,29 @@ pub async fn archive(
     let page = read(&document, index, name)?;
     let (url, filename) = page.of_bytes(sha256).ok_or_else(|| other_bytes(name.as_str()))?;
     let ending = if filename.ends_with(".zip") { ".zip" } else { ".tar.gz" };
-    Ok(SourceArchive { ending, bytes: fetched(client, index, name, url, filename, sha256).await? })
+    let bytes = fetched(
+        client,
+        index,
+        name,
+        (url, filename),
+        sha256,
+        Limits { bytes: ARCHIVE_BYTES, ..Limits::TARBALL },
+    )
+    .await?;
+    Ok(SourceArchive { ending, bytes })
 }
 
 async fn fetched(
     client: &Client,
     index: &Index,
     name: &PypiName,
-    url: &str,
-    filename: &str,
+    (url, filename): (&str, &str),
     sha256: Digest,
+    limits: Limits,
 ) -> Result<Vec<u8>, SourceError> {
     let target = client.resolver().file_of(&page_of(index, name), url).await;
     let target = target.map_err(|why| unreachable(index, why))?;
-    let bytes = client.get(target, "*/*", Limits::TARBALL).await.map_err(|why| unreachable(index, why))?;
+    let bytes = client.get(target, "*/*", limits).await.map_err(|why| unreachable(index, why))?;
     if Digest::of(&bytes) != sha256 {
         return Err(other_bytes(filename));
     }

@@ -1,6 +1,7 @@
 //! Which directories are Pinfold's?
 
 use std::fmt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -119,6 +120,18 @@ impl Home {
             return Err(StateError::corrupt(&path, "it is not 32 hex digits"));
         }
         Ok(HomeId(text))
+    }
+
+    /// Which directory this is, whatever its name and whatever it is a copy of: `device:inode`. Good from one start of
+    /// the machine to the next, when a device may be numbered anew.
+    ///
+    /// # Errors
+    /// [`StateError::Io`] if it cannot be looked at.
+    pub fn place(&self) -> Result<String, StateError> {
+        ensure_private_dir(&self.state)?;
+        let found =
+            std::fs::metadata(&self.state).map_err(|error| StateError::io("look at", &self.state, error))?;
+        Ok(format!("{}:{}", found.dev(), found.ino()))
     }
 
     /// The key that seals what this user said yes to, made at first use.

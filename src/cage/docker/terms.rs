@@ -23,7 +23,9 @@ pub(super) fn host_config(profile: &Profile) -> HostConfig {
     let tmpfs = profile.scratch().iter().map(|scratch| {
         let owner =
             if scratch.owned { format!(",uid={},gid={}", user.uid(), user.gid()) } else { String::new() };
-        let options = format!("rw,nosuid,nodev,noexec,size={},mode={:o}{owner}", scratch.bytes, scratch.mode);
+        // said either way: an engine's own default is noexec
+        let exec = if scratch.exec { "exec" } else { "noexec" };
+        let options = format!("rw,nosuid,nodev,{exec},size={},mode={:o}{owner}", scratch.bytes, scratch.mode);
         (scratch.path.to_owned(), options)
     });
     HostConfig {

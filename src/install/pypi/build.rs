@@ -8,18 +8,22 @@
 //! Invariant: a build has no network, no credential, and no file but its own archive and its tools.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{InstallError, Pypi, Shown};
-use crate::cage::Cage;
 use crate::cage::egress::Egress;
+use crate::cage::link::LinkError;
 use crate::cage::profile::Profile;
-use crate::install::{GaveUp, Manager, Progress, Tool, discard};
+use crate::cage::{Cage, CageError};
+use crate::install::{GaveUp, Manager, Progress, Tool, leave};
 use crate::plan::{Build, SERVER_DIR};
 use crate::source::{SourceArchive, WheelName};
 
 const BUILDER: &str = "/tmp/pinfold/build.py";
 const BUILDER_SOURCE: &str = include_str!("../../../images/python/build.py");
 const BUILDER_ASKED: &str = "/tmp/pinfold/build.json";
+/// How long one build may take. Without a compiler it is a matter of seconds.
+const PATIENCE: Duration = Duration::from_secs(180);
 const TOOLS: &str = "/tmp/pinfold/tools.txt";
 /// Longest wheel taken out of the cage, in bytes.
 const WHEEL_LIMIT: u64 = 128 * 1024 * 1024;
@@ -37,21 +41,15 @@ impl Pypi {
     pub(super) async fn build(
         &self,
         build: &Build,
-        archive: Option<&SourceArchive>,
+        archive: &SourceArchive,
         progress: &dyn Progress,
     ) -> Result<Built, InstallError> {
         let package = Shown::new(&format!("{}=={}", build.name(), build.version()));
-        let not_built =
-            |said: Vec<Shown>| InstallError::NotBuilt { package: package.clone(), said, denied: Vec::new() };
-        let archive =
-            archive.ok_or_else(|| not_built(vec![Shown::new("its source archive is not at hand")]))?;
         progress.step(&format!("building {package} in a cage of its own"));
         let egress = Arc::new(self.egress()?);
-        let cage = self.open(Profile::install(), Arc::clone(&egress)).await?;
-        match self.built_in(&cage, &egress, build, archive, &package).await {
-            Ok(built) => cage.discard().await.map(|()| built).map_err(Into::into),
-            Err(error) => Err(discard(cage, error).await),
-        }
+        let cage = self.open(Profile::build(), Arc::clone(&egress)).await?;
+        let built = self.built_in(&cage, &egress, build, archive, &package).await;
+        leave(cage, built).await
     }
 
     async fn built_in(
@@ -80,10 +78,15 @@ impl Pypi {
         // uv has ended, and with it every connection: from here on strangers' code runs
         egress.shut();
         let before = egress.mark();
-        let ended = self.python(BUILDER).and("build").attempt(cage).await?;
+        let ended = self.python(BUILDER).and("build").patience(PATIENCE).attempt(cage).await?;
         let denied = || egress.denied_since(before).into_iter().map(|denied| denied.name).collect();
-        let not_built =
-            |said: Vec<Shown>| InstallError::NotBuilt { package: package.clone(), said, denied: denied() };
+        let late = ended.late;
+        let not_built = |said: Vec<Shown>| InstallError::NotBuilt {
+            package: package.clone(),
+            said,
+            denied: denied(),
+            late,
+        };
         if !ended.well {
             return Err(not_built(ended.said));
         }
@@ -93,8 +96,12 @@ impl Pypi {
         let is_locked = |name: &WheelName| name.name() == build.name() && name.version() == build.version();
         match left[..] {
             [file] if file.parse::<WheelName>().is_ok_and(|name| is_locked(&name)) => {
-                let bytes = cage.get(&format!("{out}/{file}"), WHEEL_LIMIT).await?;
-                Ok(Built { file: file.to_owned(), bytes })
+                match cage.get(&format!("{out}/{file}"), WHEEL_LIMIT).await {
+                    Ok(bytes) => Ok(Built { file: file.to_owned(), bytes }),
+                    // no plain file, or too long a one: what a build leaves is its own doing
+                    Err(CageError::Ended(LinkError::File { why, .. })) => Err(not_built(vec![why])),
+                    Err(error) => Err(error.into()),
+                }
             }
             _ => Err(not_built(vec![
                 Shown::new(&format!(
