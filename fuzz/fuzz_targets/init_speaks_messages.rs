@@ -1,0 +1,167 @@
+//! An init that speaks yamux well and lies in it: messages of the protocol in any order, bodies of any kind.
+#![no_main]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arbitrary::Arbitrary;
+use futures_util::future::BoxFuture;
+use libfuzzer_sys::fuzz_target;
+use pinfold::cage::gate::{Duplex, Gate, GateRefused};
+use pinfold::cage::link::{Ending, Link, Program};
+use pinfold_init::mux::{Mode, Mux};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// One thing that init does.
+#[derive(Arbitrary, Debug)]
+enum Move {
+    /// Answers the next stream that the launcher opened with a message of the protocol, and these bytes.
+    Answer(Said, Vec<u8>),
+    /// Opens a stream of its own, with this message and these bytes.
+    Ask(Said, Vec<u8>),
+    /// Drops the oldest stream it holds.
+    Drop,
+    /// Ends the writing side of the oldest stream it holds.
+    End,
+}
+
+/// A message: of the protocol, or not.
+#[derive(Arbitrary, Debug)]
+enum Said {
+    Ready { version: bool, seccomp: u32, hostname: String, nameservers: Vec<String> },
+    Started,
+    NotStarted(String),
+    Exited(i32),
+    Killed(i32),
+    Written,
+    Failed(String),
+    File(u64),
+    MountsDone,
+    At(String, bool, Option<(u64, u64)>),
+    Names,
+    Question(String),
+    Connect(String, u16),
+    Json(String),
+    Length(u32),
+}
+
+impl Said {
+    fn bytes(&self) -> Vec<u8> {
+        use serde_json::json;
+        let value = match self {
+            Self::Ready { version, seccomp, hostname, nameservers } => json!({"ready": {
+                "version": if *version { pinfold_init::protocol::VERSION } else { 0 },
+                "facts": {"pid": 1, "uid": 65532, "gid": 65532, "hostname": hostname, "dns_port": 53,
+                          "nameservers": nameservers, "search": [], "unprivileged_port_start": 0,
+                          "no_new_privileges": true, "seccomp": seccomp, "capabilities": 0},
+            }}),
+            Self::Started => json!("started"),
+            Self::NotStarted(why) => json!({"not_started": {"why": why}}),
+            Self::Exited(code) => json!({"exited": code}),
+            Self::Killed(signal) => json!({"killed": signal}),
+            Self::Written => json!("written"),
+            Self::Failed(why) => json!({"failed": {"why": why}}),
+            Self::File(length) => json!({"file": {"length": length}}),
+            Self::MountsDone => json!("done"),
+            Self::At(at, shared, root) => json!({"at": {"at": at, "read_only": true, "shared": shared, "kind": "ext4",
+                "root": root.map(|(device, inode)| json!({"device": device, "inode": inode, "uid": 0, "gid": 0}))}}),
+            Self::Names => json!("names"),
+            Self::Question(name) => json!({"name": name}),
+            Self::Connect(name, port) => json!({"connect": {"name": name, "port": port}}),
+            Self::Json(text) => serde_json::from_str(text).unwrap_or(json!(text)),
+            Self::Length(length) => return length.to_be_bytes().to_vec(),
+        };
+        let body = value.to_string().into_bytes();
+        let mut bytes = (body.len() as u32).to_be_bytes().to_vec();
+        bytes.extend(body);
+        bytes
+    }
+}
+
+struct Open;
+
+impl Gate for Open {
+    fn ports(&self) -> Vec<u16> {
+        vec![443, 5432]
+    }
+
+    fn localhost(&self) -> Vec<u16> {
+        vec![5432]
+    }
+
+    fn name(&self, name: &str) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(name.len() % 2 == 0))
+    }
+
+    fn connect(&self, name: &str, _: u16) -> BoxFuture<'_, Result<Box<dyn Duplex>, GateRefused>> {
+        let answer = match name.len() % 2 {
+            0 => Ok(Box::new(tokio::io::duplex(64).0) as Box<dyn Duplex>),
+            _ => Err(GateRefused::new("no")),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+fuzz_target!(|moves: Vec<Move>| {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let (here, there) = tokio::io::duplex(1 << 20);
+        let (mux, opener) = Mux::new(there, Mode::Server);
+        let (give, mut take) = tokio::sync::mpsc::unbounded_channel();
+        let driver = tokio::spawn(mux.run(move |stream| drop(give.send(stream))));
+        let cage = tokio::spawn(async move {
+            let mut held = std::collections::VecDeque::new();
+            for made in moves.into_iter().take(200) {
+                let soon = Duration::from_secs(1);
+                match made {
+                    Move::Answer(said, rest) => {
+                        if let Ok(Some(mut stream)) = tokio::time::timeout(soon, take.recv()).await {
+                            let bytes = [said.bytes(), rest].concat();
+                            let _ = tokio::time::timeout(soon, stream.write_all(&bytes)).await;
+                            let _ = tokio::time::timeout(soon, stream.flush()).await;
+                            held.push_back(stream);
+                        }
+                    }
+                    Move::Ask(said, rest) => {
+                        if let Ok(Ok(mut stream)) = tokio::time::timeout(soon, opener.open()).await {
+                            let bytes = [said.bytes(), rest].concat();
+                            let _ = tokio::time::timeout(soon, stream.write_all(&bytes)).await;
+                            let _ = tokio::time::timeout(soon, stream.flush()).await;
+                            let mut answer = [0; 256];
+                            let _ = tokio::time::timeout(soon, stream.read(&mut answer)).await;
+                            held.push_back(stream);
+                        }
+                    }
+                    Move::Drop => drop(held.pop_front()),
+                    Move::End => {
+                        if let Some(stream) = held.front_mut() {
+                            let _ = tokio::time::timeout(soon, stream.shutdown()).await;
+                        }
+                    }
+                }
+            }
+            tokio::time::sleep(Duration::from_secs(3_600)).await;
+        });
+        let used = async {
+            let Ok(link) = Link::open(here, Arc::new(Open)).await else { return };
+            let _ = link.mounts().await;
+            let _ = link.get("/x", 4_096).await;
+            let _ = link.put("/x", 0o600, &b"bytes"[..], 5).await;
+            let program = Program {
+                argv: vec!["/bin/x".to_owned().into()],
+                env: Vec::new(),
+                cwd: "/".into(),
+                ending: Ending::SERVER,
+            };
+            if let Ok(mut running) = link.run(program).await {
+                let mut out = Vec::new();
+                let _ = tokio::time::timeout(Duration::from_secs(60), running.stdout.read_to_end(&mut out)).await;
+                let _ = tokio::time::timeout(Duration::from_secs(60), running.exit()).await;
+            }
+            link.close().await;
+        };
+        tokio::time::timeout(Duration::from_secs(7_200), used).await.expect("the launcher waits for ever");
+        cage.abort();
+        driver.abort();
+    });
+});
