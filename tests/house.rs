@@ -69,7 +69,7 @@ fn no_package_registry_is_written_down() {
     // Put together here, or this file would break its own rule.
     let hosts = ["npmjs", "pypi", "pythonhosted", "crates", "debian"]
         .map(|name| ["org", "com", "io"].map(|top| format!("{name}.{top}")));
-    for (path, text) in files().into_iter().filter(|(path, _)| path != Path::new("Cargo.lock")) {
+    for (path, text) in files().into_iter().filter(|(path, _)| !path.ends_with("Cargo.lock")) {
         for host in hosts.as_flattened() {
             assert!(!text.contains(host.as_str()), "{} names {host}", path.display());
         }
