@@ -8,6 +8,7 @@
 //! half-close otherwise); nothing secret is in the create call, so `docker inspect` has nothing to show.
 
 mod address;
+mod podman;
 mod terms;
 mod volumes;
 
@@ -29,13 +30,16 @@ use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use tokio::io::AsyncWrite;
 use tokio_util::io::{ReaderStream, StreamReader};
 
+use self::address::Found;
+use self::podman::Podman;
+
 use super::engine::{
     About, Answer, CageRecord, CageSpec, Complaints, Engine, EngineError, Handle, ImageId, ImageRecord,
     Labels, Started, VolumeRecord, label, no_room,
 };
 use super::gate::Duplex;
 use super::profile::{HOSTNAME, INIT, PATH};
-use crate::plan::SERVER_DIR;
+use crate::plan::{CageRuntime, SERVER_DIR};
 use crate::text::Shown;
 
 /// How long one answer of the engine may take; a pull or an import streams and is not bound by it.
@@ -49,27 +53,36 @@ pub struct Docker {
     api: bollard::Docker,
     address: String,
     marks: Labels,
+    /// Where it is Podman that answers: what is asked of it in words of its own.
+    podman: Option<Podman>,
 }
 
 impl Docker {
-    /// Finds the engine and agrees on an API version. Everything it makes is marked with `marks`.
+    /// Finds the engine and agrees on an API version. Everything it makes is marked with `marks`; an engine that takes
+    /// something only as a file finds it in `files`, a folder of the state directory.
     ///
     /// # Errors
     /// [`EngineError::Missing`] names each place that was looked at; [`EngineError::Forbidden`] one that is
-    /// there and closed to this user.
-    pub async fn find(marks: Labels) -> Result<Self, EngineError> {
-        let (api, address) = address::connect(PATIENCE).await?;
-        Ok(Self { api, address, marks })
+    /// there and closed to this user; [`EngineError::Unusable`] an address that nothing here can speak to.
+    pub async fn find(marks: Labels, files: PathBuf) -> Result<Self, EngineError> {
+        let Found { api, address, podman } = address::connect(PATIENCE).await?;
+        let podman = podman.map(|socket| Podman::new(socket, files));
+        Ok(Self { api, address, marks, podman })
+    }
+
+    /// What a container is marked with.
+    fn marked(&self, labels: &Labels) -> Labels {
+        let mut marks = self.marks.clone();
+        marks.extend(labels.clone());
+        marks.insert(label::MARK.into(), "cage".into());
+        marks
     }
 
     /// What a container is created with, whatever for.
     fn body(&self, image: &ImageId, labels: &Labels, host: HostConfig) -> ContainerCreateBody {
-        let mut marks: HashMap<String, String> = self.marks.clone().into_iter().collect();
-        marks.extend(labels.clone());
-        marks.insert(label::MARK.into(), "cage".into());
         ContainerCreateBody {
             image: Some(image.as_str().into()),
-            labels: Some(marks),
+            labels: Some(self.marked(labels).into_iter().collect()),
             host_config: Some(host),
             entrypoint: Some(vec![INIT.into()]),
             cmd: Some(Vec::new()),
@@ -79,27 +92,54 @@ impl Docker {
         }
     }
 
-    async fn create(&self, body: ContainerCreateBody) -> Result<Handle, EngineError> {
+    /// The container, and what the engine warns of: one that leaves a limit out says so here and creates it all the same.
+    async fn create(&self, body: ContainerCreateBody) -> Result<(Handle, Vec<String>), EngineError> {
         let doing = "create a container";
         let made =
             self.api.create_container(None::<CreateContainerOptions>, body).await.map_err(refused(doing))?;
-        let handle = Handle::new(made.id);
-        // an engine that leaves a limit out says so here and creates the container all the same
-        if let Some(warning) = made.warnings.first() {
-            let row = Shown::new(warning);
-            self.remove(&handle).await?;
-            return Err(EngineError::Weaker { row });
-        }
-        Ok(handle)
+        Ok((Handle::new(made.id), made.warnings))
     }
 
     /// A container that is never started: the engine puts files into it and takes them out by itself.
     async fn create_idle(&self, image: &ImageId) -> Result<Handle, EngineError> {
         let host = HostConfig { network_mode: Some("none".into()), ..Default::default() };
-        self.create(self.body(image, &Labels::new(), host)).await
+        // nothing runs in it, so nothing it is warned of matters
+        Ok(self.create(self.body(image, &Labels::new(), host)).await?.0)
     }
 
     async fn start_cage(&self, spec: CageSpec) -> Result<Started, EngineError> {
+        let handle = match &self.podman {
+            Some(podman) => podman.create(&spec, &self.marked(&spec.labels)).await,
+            None => self.create_cage(&spec).await,
+        };
+        let handle = match (handle, spec.profile.runtime()) {
+            (Err(error @ (EngineError::Refused { .. } | EngineError::Weaker { .. })), Some(runtime)) => {
+                return Err(self.without_runtime(runtime, error).await);
+            }
+            (handle, _) => handle?,
+        };
+        match self.start_created(&handle).await {
+            Ok((stream, complaints)) => Ok(Started { handle, stream, complaints }),
+            Err(error) => {
+                // the reaper takes it later if the engine does not answer now
+                let _ = self.remove(&handle).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Why a cage under a runtime that was asked for is not there: that the engine does not know it, if it does not.
+    async fn without_runtime(&self, runtime: &CageRuntime, error: EngineError) -> EngineError {
+        match self.about().await {
+            Ok(about) if !about.runtimes.iter().any(|known| known == runtime.as_str()) => {
+                EngineError::NoRuntime { runtime: runtime.clone(), known: about.runtimes }
+            }
+            _ => error,
+        }
+    }
+
+    /// A cage, or every row in which it is weaker than its profile.
+    async fn create_cage(&self, spec: &CageSpec) -> Result<Handle, EngineError> {
         let mut body = self.body(&spec.image, &spec.labels, terms::host_config(&spec.profile));
         body.user = Some(format!("{}:{}", spec.profile.user().uid(), spec.profile.user().gid()));
         body.hostname = Some(HOSTNAME.into());
@@ -111,9 +151,20 @@ impl Docker {
         body.attach_stdout = Some(true);
         body.attach_stderr = Some(true);
         let asked = body.host_config.clone().unwrap_or_default();
-        let handle = self.create(body).await?;
-        match self.start_created(&handle, &asked).await {
-            Ok((stream, complaints)) => Ok(Started { handle, stream, complaints }),
+        let (handle, warnings) = self.create(body).await?;
+        let seen = self.api.inspect_container(handle.as_str(), None).await;
+        let held = seen.map_err(refused("describe the cage it made")).and_then(|seen| {
+            let mut rows = terms::compare(&asked, seen);
+            for warned in warnings.iter().map(|warning| terms::warned(warning)) {
+                // what was written down otherwise says as much
+                if rows.iter().all(|row| row.setting() != warned.setting()) {
+                    rows.push(warned);
+                }
+            }
+            EngineError::unless_none(rows)
+        });
+        match held {
+            Ok(()) => Ok(handle),
             Err(error) => {
                 // the reaper takes it later if the engine does not answer now
                 let _ = self.remove(&handle).await;
@@ -122,17 +173,7 @@ impl Docker {
         }
     }
 
-    async fn start_created(
-        &self,
-        handle: &Handle,
-        asked: &HostConfig,
-    ) -> Result<(Box<dyn Duplex>, Complaints), EngineError> {
-        let seen = self
-            .api
-            .inspect_container(handle.as_str(), None)
-            .await
-            .map_err(refused("describe the cage it made"))?;
-        terms::compare(asked, seen)?;
+    async fn start_created(&self, handle: &Handle) -> Result<(Box<dyn Duplex>, Complaints), EngineError> {
         // attached first: what init says before somebody listens would be lost
         let options =
             AttachContainerOptionsBuilder::default().stream(true).stdin(true).stdout(true).stderr(true);
@@ -189,6 +230,10 @@ impl Docker {
         // the engine merges a container's configuration into its image's, so what made it is said anew
         labels.extend(self.marks.clone());
         let (repository, tag) = reference(&labels);
+        if let Some(podman) = &self.podman {
+            let changes = changes(&labels, "keep the cage as an image")?;
+            return podman.commit(handle, (&repository, &tag), &changes).await;
+        }
         let config = ContainerConfig {
             labels: Some(labels.into_iter().collect()),
             env: Some(vec![format!("PATH={PATH}")]),
@@ -250,14 +295,24 @@ impl Engine for Docker {
             let doing = "describe itself";
             let version = self.api.version().await.map_err(refused(doing))?;
             let info = self.api.info().await.map_err(refused(doing))?;
-            let mut runtimes: Vec<String> = info.runtimes.unwrap_or_default().into_keys().collect();
+            let mut runtimes: Vec<String> = info.runtimes.clone().unwrap_or_default().into_keys().collect();
             runtimes.sort();
+            let own = match &self.podman {
+                Some(podman) => Some(podman.info().await?),
+                None => None,
+            };
+            let security = info.security_options.clone().unwrap_or_default();
+            let says = |word: &str| security.iter().any(|option| option.split(',').any(|part| part == word));
+            let rootless = own.as_ref().map_or_else(|| says("name=rootless"), podman::Info::rootless);
             Ok(About {
                 name: version
                     .platform
                     .map(|platform| platform.name)
-                    .filter(|name| !name.is_empty())
-                    .unwrap_or_else(|| "Docker Engine".into()),
+                    .filter(|name| !name.is_empty() && own.is_none())
+                    .unwrap_or_else(|| if own.is_some() { "Podman" } else { "Docker Engine" }.into()),
+                lacking: own.as_ref().map_or_else(|| terms::lacking(&info), podman::Info::lacking),
+                notes: terms::notes(rootless, says("name=userns")),
+                rootless,
                 version: version.version.unwrap_or_default(),
                 api: version.api_version.unwrap_or_default(),
                 address: self.address.clone(),
@@ -265,7 +320,7 @@ impl Engine for Docker {
                 runtimes,
                 default_runtime: info.default_runtime.unwrap_or_default(),
                 cgroups: info.cgroup_version.map(|version| version.to_string()).unwrap_or_default(),
-                security: info.security_options.unwrap_or_default(),
+                security,
             })
         }
         .boxed()
@@ -323,14 +378,7 @@ impl Engine for Docker {
             let said = |text: &str| EngineError::Refused { doing, said: Shown::new(text) };
             let file = tokio::fs::File::open(&rootfs).await.map_err(|e| said(&e.to_string()))?;
             let (repository, tag) = reference(&labels);
-            let mut changes = Vec::new();
-            for (name, value) in &labels {
-                // written as a Dockerfile instruction, where quotes and `$` would be read
-                if value.bytes().any(|b| matches!(b, b'"' | b'$' | b'\\' | b'\n')) {
-                    return Err(said("a label cannot be written down"));
-                }
-                changes.push(format!("LABEL {name}=\"{value}\""));
-            }
+            let changes = labelled(&labels, doing)?;
             let options = CreateImageOptionsBuilder::default()
                 .from_src("-")
                 .repo(&repository)
@@ -444,6 +492,29 @@ impl Engine for Docker {
 /// The sockets on which an engine may listen here, there or not.
 pub fn sockets() -> Vec<PathBuf> {
     address::sockets()
+}
+
+/// Labels as instructions of a Dockerfile.
+fn labelled(labels: &Labels, doing: &'static str) -> Result<Vec<String>, EngineError> {
+    let instruction = |(name, value): (&String, &String)| {
+        // where quotes and `$` would be read
+        if value.bytes().any(|b| matches!(b, b'"' | b'$' | b'\\' | b'\n')) {
+            return Err(EngineError::Refused { doing, said: Shown::new("a label cannot be written down") });
+        }
+        Ok(format!("LABEL {name}=\"{value}\""))
+    };
+    labels.iter().map(instruction).collect()
+}
+
+/// The configuration of an image as instructions of a Dockerfile: that which other engines take as a structure.
+fn changes(labels: &Labels, doing: &'static str) -> Result<Vec<String>, EngineError> {
+    let mut changes = labelled(labels, doing)?;
+    changes.push(format!("ENV PATH={PATH}"));
+    changes.push(format!("ENTRYPOINT [\"{INIT}\"]"));
+    changes.push("CMD []".to_owned());
+    changes.push("USER 65532:65532".to_owned());
+    changes.push(format!("WORKDIR {SERVER_DIR}"));
+    Ok(changes)
 }
 
 /// The name an image is kept under, so that the engine's own pruning of nameless images leaves it alone.

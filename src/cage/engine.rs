@@ -13,8 +13,10 @@ use std::path::PathBuf;
 use futures_util::future::BoxFuture;
 
 use super::gate::Duplex;
+use super::lacking::{self, Lacking};
 use super::profile::Profile;
 use crate::failure::{Code, Failure};
+use crate::plan::CageRuntime;
 use crate::text::Shown;
 
 /// The answer of an engine, later.
@@ -184,6 +186,12 @@ pub struct About {
     pub cgroups: String,
     /// Security options it reports (`seccomp`, `apparmor`, `rootless`, …).
     pub security: Vec<String>,
+    /// Whether it runs without root.
+    pub rootless: bool,
+    /// Rows of the profile that it cannot enforce here, by its own word.
+    pub lacking: Vec<Lacking>,
+    /// What else is to be known of it, a sentence each.
+    pub notes: Vec<Shown>,
 }
 
 /// What a container engine does for Pinfold.
@@ -293,12 +301,45 @@ pub enum EngineError {
         /// What it said.
         said: Shown,
     },
-    /// A row of the profile cannot be enforced here.
+    /// What the user set leads to an engine that cannot be spoken to from here.
+    #[error("the container engine at {address} cannot be used")]
+    Unusable {
+        /// What was set.
+        address: Shown,
+        /// Why.
+        why: Shown,
+        /// What to do.
+        hint: Shown,
+    },
+    /// The engine has no runtime of the name that the plan has.
+    #[error("the container engine has no runtime {runtime}")]
+    NoRuntime {
+        /// The name.
+        runtime: CageRuntime,
+        /// Those that it has.
+        known: Vec<String>,
+    },
+    /// Rows of the profile are not enforced here.
     #[error("the container engine does not enforce what the cage promises")]
     Weaker {
-        /// Which row, and what the engine does instead.
-        row: Shown,
+        /// Every one that is not, as far as this was looked at.
+        rows: Vec<Lacking>,
     },
+}
+
+impl EngineError {
+    /// One row is not enforced.
+    pub fn weaker(setting: &'static str, seen: impl std::fmt::Display) -> Self {
+        Self::Weaker { rows: vec![Lacking::new(setting, seen)] }
+    }
+
+    /// Nothing, if every row is enforced.
+    ///
+    /// # Errors
+    /// [`EngineError::Weaker`] otherwise.
+    pub fn unless_none(rows: Vec<Lacking>) -> Result<(), Self> {
+        if rows.is_empty() { Ok(()) } else { Err(Self::Weaker { rows }) }
+    }
 }
 
 impl From<EngineError> for Failure {
@@ -335,11 +376,21 @@ impl From<EngineError> for Failure {
             EngineError::Full { said, .. } => {
                 Failure::new(Code::EngineFull, what, format!("it said: {said}"), MAKE_ROOM)
             }
-            EngineError::Weaker { row } => Failure::new(
+            EngineError::Unusable { why, hint, .. } => Failure::new(Code::EngineMissing, what, why, hint),
+            EngineError::NoRuntime { known, .. } => Failure::new(
                 Code::CageWeaker,
                 what,
-                row,
-                "`pinfold doctor` lists what this host enforces; Pinfold starts nothing in a weaker cage",
+                format!("it has {}", Shown::new(&known.join(", "))),
+                "install it and register it with the engine, or mount the server with another `--runtime`, or without",
+            ),
+            EngineError::Weaker { rows } => Failure::new(
+                Code::CageWeaker,
+                what,
+                lacking::told(&rows),
+                format!(
+                    "{}; Pinfold starts nothing in a weaker cage, and `pinfold doctor` lists what this host enforces",
+                    lacking::remedies(&rows).join("; ")
+                ),
             ),
         }
     }

@@ -34,6 +34,7 @@ pub use self::program::{Argument, Ending, Program, Value};
 pub use self::running::{Exit, Handle, Input, Output, Running};
 use super::gate::Gate;
 use super::gate::GateRefused;
+use super::profile;
 use crate::failure::{Code, Failure};
 use crate::text::Shown;
 pub use pinfold_init::protocol::{Facts, Mount};
@@ -236,7 +237,9 @@ impl Link {
         let (mux, opener) = Mux::new(stream, Mode::Client);
         let ends = Ends::new();
         let (ports, localhost) = (gate.ports(), gate.localhost());
-        let terms = Terms { version: protocol::VERSION, ports, localhost, dns_port };
+        let paths = |paths: &[&str]| paths.iter().map(ToString::to_string).collect();
+        let (hidden, fixed) = (paths(profile::HIDDEN), paths(profile::FIXED));
+        let terms = Terms { version: protocol::VERSION, ports, localhost, dns_port, hidden, fixed };
         let driver = tokio::spawn(drive(mux, gate, ends.clone()));
         let greet = async {
             let mut hello = opener.open().await.map_err(|_| ends.error())?;

@@ -18,6 +18,7 @@ pub mod gate;
 pub mod image;
 pub mod init_binary;
 pub mod keep;
+pub mod lacking;
 pub(crate) mod layer;
 pub mod link;
 mod mounts;
@@ -31,6 +32,7 @@ pub mod stamp;
 use engine::{CageSpec, Engine, EngineError, Handle, ImageId, Labels};
 use folder::FolderRefused;
 use gate::Gate;
+use lacking::Lacking;
 use link::{Link, LinkError, Program, Running};
 use profile::{HOSTNAME, NAMESERVER, Profile};
 
@@ -256,35 +258,73 @@ impl Cage {
 
 /// Holds what init sees of its cage against the profile.
 async fn held(profile: &Profile, link: &Link) -> Result<(), CageError> {
-    compare(profile, link.facts())?;
-    mounts::compare(profile, &link.mounts().await?)
+    let mut rows = compare(profile, link.facts());
+    match mounts::compare(profile, &link.mounts().await?) {
+        Ok(()) => {}
+        Err(CageError::Engine(EngineError::Weaker { rows: more })) => rows.extend(more),
+        Err(other) if rows.is_empty() => return Err(other),
+        Err(_) => {}
+    }
+    Ok(EngineError::unless_none(rows)?)
 }
 
-/// What the kernel says of the process, and the files that steer it.
-fn compare(profile: &Profile, facts: &link::Facts) -> Result<(), EngineError> {
-    let weaker = |row: &str| Err(EngineError::Weaker { row: Shown::new(row) });
-    let user = profile.user();
-    if (facts.uid, facts.gid) != (user.uid(), user.gid()) {
-        return weaker("the cage runs as another user than was asked");
-    }
-    if facts.capabilities != 0 {
-        return weaker("the cage has capabilities");
-    }
-    if !facts.no_new_privileges {
-        return weaker("the cage may gain privileges (no-new-privileges is off)");
-    }
-    if facts.seccomp != FILTERED {
-        return weaker("the cage has no seccomp filter");
-    }
-    if (facts.pid, facts.hostname.as_str()) != (1, HOSTNAME) {
-        return weaker("the cage shares its processes or its host name");
-    }
+/// What the kernel says of the process and of its control group, and the files that steer it; every row that differs.
+fn compare(profile: &Profile, facts: &link::Facts) -> Vec<Lacking> {
+    let mut rows = Vec::new();
+    let mut hold = |holds: bool, setting: &'static str, seen: &dyn std::fmt::Display| {
+        if !holds {
+            rows.push(Lacking::new(setting, seen));
+        }
+    };
+    let (user, limits) = (profile.user(), profile.limits());
+    hold(
+        (facts.uid, facts.gid) == (user.uid(), user.gid()),
+        "user",
+        &"the cage runs as another user than was asked",
+    );
+    hold(facts.capabilities == 0, "capabilities", &"the cage has some");
+    hold(facts.no_new_privileges, "no-new-privileges", &"the cage may gain privileges");
+    hold(facts.seccomp == FILTERED, "seccomp", &"the cage has no filter");
+    // without any it is told once
+    hold(facts.own_filter || facts.seccomp != FILTERED, "seccomp", &"the cage's filter is another");
+    hold(
+        (facts.pid, facts.hostname.as_str()) == (1, HOSTNAME),
+        "ipc, uts, cgroup, pid namespaces",
+        &"the cage shares its processes or its host name",
+    );
+    hold(
+        facts.group_is_root,
+        "ipc, uts, cgroup, pid namespaces",
+        &"the cage sees where its control group is on this machine",
+    );
+    let shown = facts.shown.iter().chain(&facts.writable).map(String::as_str).collect::<Vec<_>>().join(", ");
+    hold(facts.shown.is_empty() && facts.writable.is_empty(), "mounts", &format!("{shown} is not hidden"));
+    hold(
+        facts.interfaces == ["lo"],
+        "network",
+        &format!("the cage has {}", if facts.interfaces.is_empty() { "none" } else { "more than `lo`" }),
+    );
     // a search list would send half-written names of this network's to whoever answers
-    if facts.nameservers != [NAMESERVER] || facts.search.iter().any(|domain| domain != ".") {
-        return weaker("the cage's name server is not its own init");
+    let alone = facts.nameservers == [NAMESERVER] && facts.search.iter().all(|domain| domain == ".");
+    hold(alone, "DNS", &"the cage's name server is not its own init");
+    hold(
+        facts.unprivileged_port_start == Some(0),
+        "DNS",
+        &"the cage's init may not listen on low ports, where names are answered",
+    );
+    let mut limited = |setting: &'static str, seen: Option<u64>, most: u64| match seen {
+        Some(seen) if seen <= most => {}
+        None => hold(false, setting, &"no limit is to be seen in the cage"),
+        Some(u64::MAX) => hold(false, setting, &"no limit"),
+        Some(seen) => hold(false, setting, &format!("a limit of {seen} instead of {most}")),
+    };
+    let group = &facts.group;
+    limited("memory and swap", group.memory, limits.memory());
+    if group.memory.is_some_and(|memory| memory <= limits.memory()) {
+        limited("memory and swap", group.memory_and_swap, limits.memory());
     }
-    if facts.unprivileged_port_start != Some(0) {
-        return weaker("the cage's init may not listen on low ports");
-    }
-    Ok(())
+    limited("processes", group.processes, limits.pids().into());
+    limited("processors", group.milli_cpus, limits.milli_cpus().into());
+    limited("open files", facts.open_files, limits.nofile().into());
+    rows
 }

@@ -6,6 +6,7 @@
 
 use super::CageError;
 use super::engine::EngineError;
+use super::lacking::Lacking;
 use super::link::Mount;
 use super::profile::{HOME, Profile};
 use crate::text::Shown;
@@ -16,11 +17,16 @@ const OF_THE_KERNEL: &[&str] =
     &["cgroup", "cgroup2", "devpts", "devtmpfs", "mqueue", "proc", "sysfs", "tmpfs"];
 
 /// What every engine mounts: the root itself, and files that it writes for each container.
-const OF_THE_ENGINE: &[&str] = &["/", "/etc/hostname", "/etc/hosts", "/etc/resolv.conf"];
+///
+/// The last is Podman's, a file of a few words on the container itself.
+const OF_THE_ENGINE: &[&str] =
+    &["/", "/etc/hostname", "/etc/hosts", "/etc/resolv.conf", "/run/.containerenv"];
+/// Bytes of the largest page that Linux has on the machines there is an init for.
+const PAGE: u64 = 65_536;
 
 /// Holds what is mounted against the profile.
 pub(super) fn compare(profile: &Profile, mounts: &[Mount]) -> Result<(), CageError> {
-    let weaker = |row: String| Err(CageError::Engine(EngineError::Weaker { row: Shown::new(&row) }));
+    let weaker = |row: String| Err(CageError::Engine(EngineError::weaker("mounts", row)));
     for bind in profile.binds() {
         let path = || Shown::new(bind.path());
         // the last one is the one that is seen
@@ -56,9 +62,45 @@ pub(super) fn compare(profile: &Profile, mounts: &[Mount]) -> Result<(), CageErr
             || profile.binds().iter().any(|bind| bind.path() == mount.at)
             || (profile.kept().is_some() && mount.at == HOME)
     };
-    match mounts.iter().find(|mount| !known(mount)) {
-        Some(mount) => weaker(format!("{} is mounted, which was not asked for", mount.at)),
-        None => Ok(()),
+    let mut rows = Vec::new();
+    if let Some(mount) = mounts.iter().find(|mount| !known(mount)) {
+        rows.push(Lacking::new("mounts", format!("{} is mounted, which was not asked for", mount.at)));
+    }
+    memory(profile, mounts, &mut rows);
+    let root = mounts.iter().rfind(|mount| mount.at == "/");
+    if root.is_none_or(|root| root.read_only == profile.writable_root()) {
+        rows.push(Lacking::new("root file system", "it is not mounted as it was asked for"));
+    }
+    Ok(EngineError::unless_none(rows)?)
+}
+
+/// What can be written to in memory: what was asked for, as it was, and nothing else.
+fn memory(profile: &Profile, mounts: &[Mount], rows: &mut Vec<Lacking>) {
+    for scratch in profile.scratch() {
+        // in whole pages, which the kernel rounds to
+        let most = scratch.bytes.next_multiple_of(PAGE);
+        let as_asked = |mount: &Mount| {
+            mount.kind == "tmpfs"
+                && !mount.read_only
+                && mount.plain
+                && mount.bytes.is_some_and(|bytes| bytes <= most && bytes > 0)
+        };
+        if !mounts.iter().rfind(|mount| mount.at == scratch.path).is_some_and(as_asked) {
+            rows.push(Lacking::new("writable", format!("{} is not as it was asked for", scratch.path)));
+        }
+    }
+    let of_the_runtime = |at: &str| {
+        ["/dev", "/sys/fs/cgroup"].contains(&at)
+            || ["/dev/", "/proc/", "/sys/"].iter().any(|under| at.starts_with(under)) && at != "/dev/shm"
+    };
+    let other = mounts.iter().find(|mount| {
+        mount.kind == "tmpfs"
+            && !mount.read_only
+            && !of_the_runtime(&mount.at)
+            && profile.scratch().iter().all(|scratch| scratch.path != mount.at)
+    });
+    if let Some(mount) = other {
+        rows.push(Lacking::new("writable", format!("{} can be written to", mount.at)));
     }
 }
 
@@ -95,12 +137,16 @@ mod tests {
             at: at.into(),
             read_only,
             shared: false,
+            plain: true,
             kind: kind.into(),
+            bytes: Some(1 << 20),
             root,
         };
         let root = Rooted { device: found.dev(), inode: found.ino(), uid: found.uid(), gid: found.gid() };
         let mounts = vec![
             mount("/", "overlay", true, None),
+            mount("/tmp", "tmpfs", false, None),
+            mount("/home/cage", "tmpfs", false, None),
             mount("/proc", "proc", false, None),
             mount("/etc/hosts", "ext4", true, None),
             mount(path.to_str().unwrap(), "ext4", access == Access::Read, Some(root)),
@@ -144,5 +190,39 @@ mod tests {
             mounts.push(Mount { at: at.into(), kind: kind.into(), ..given.mounts[0].clone() });
             assert!(matches!(compare(&given.profile, &mounts), Err(CageError::Engine(_))), "{at}");
         }
+    }
+
+    #[test]
+    fn refuses_memory_that_can_be_written_to_and_was_not_asked_for() {
+        let given = given(Access::Read);
+        let added = |at: &str, read_only: bool| {
+            let mut mounts = given.mounts.clone();
+            let mount = Mount { at: at.into(), kind: "tmpfs".into(), read_only, ..given.mounts[0].clone() };
+            mounts.push(mount);
+            compare(&given.profile, &mounts)
+        };
+        for at in ["/run", "/var/tmp", "/dev/shm"] {
+            assert!(added(at, false).is_err(), "{at}");
+            added(at, true).unwrap();
+        }
+        for at in ["/dev", "/sys/fs/cgroup", "/proc/kcore"] {
+            added(at, false).unwrap();
+        }
+    }
+
+    #[test]
+    fn refuses_scratch_space_and_a_root_that_differ() {
+        let given = given(Access::Read);
+        let changed = |at: &str, change: &dyn Fn(&mut Mount)| {
+            let mut mounts = given.mounts.clone();
+            change(mounts.iter_mut().find(|mount| mount.at == at).unwrap());
+            compare(&given.profile, &mounts)
+        };
+        changed("/tmp", &|_| ()).unwrap();
+        assert!(changed("/tmp", &|mount| mount.plain = false).is_err());
+        assert!(changed("/tmp", &|mount| mount.bytes = Some(1 << 40)).is_err());
+        assert!(changed("/tmp", &|mount| mount.bytes = None).is_err());
+        assert!(changed("/home/cage", &|mount| mount.read_only = true).is_err());
+        assert!(changed("/", &|mount| mount.read_only = false).is_err());
     }
 }

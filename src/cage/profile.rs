@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::folder::{Bind, Folders};
 use super::keep::Kept;
 use super::seccomp::SocketFiles;
-use crate::plan::{Limits, LimitsAsked, SERVER_DIR, User};
+use crate::plan::{CageRuntime, Limits, LimitsAsked, SERVER_DIR, User};
 
 /// The stages of a server's life, each in a cage of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -63,6 +63,7 @@ pub struct Profile {
     scratch: Vec<Scratch>,
     binds: Vec<Bind>,
     kept: Option<Kept>,
+    runtime: Option<CageRuntime>,
 }
 
 /// The home of the cage's user, in every runtime image.
@@ -76,6 +77,28 @@ pub const HOSTNAME: &str = "cage";
 /// The only name server a cage has: init.
 pub const NAMESERVER: &str = "127.0.0.1";
 
+/// What nothing is to be seen behind: what Docker hides unasked, `/dev/mqueue`, which it mounts even where there is no
+/// ipc, and `/proc/pressure`, the whole machine's load, where any user may also have the kernel watch for more of it.
+pub const HIDDEN: &[&str] = &[
+    "/dev/mqueue",
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/pressure",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/sysrq-trigger",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/devices/virtual/powercap",
+    "/sys/firmware",
+];
+/// What is read-only whatever its modes say: what Docker makes so unasked.
+pub const FIXED: &[&str] = &["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+
 const MIB: u64 = 1024 * 1024;
 
 impl Profile {
@@ -83,7 +106,8 @@ impl Profile {
     pub fn run(limits: Limits, user: User) -> Self {
         // a quarter and an eighth: a server that fills both still has most of its memory
         let (tmp, home) = (limits.memory() / 4, limits.memory() / 8);
-        Self { stage: Stage::Run, user, scratch: scratch(tmp, home), limits, binds: Vec::new(), kept: None }
+        let scratch = scratch(tmp, home);
+        Self { stage: Stage::Run, user, scratch, limits, binds: Vec::new(), kept: None, runtime: None }
     }
 
     /// The cage a dependency tree is resolved in: as a run cage, with room for metadata.
@@ -121,6 +145,17 @@ impl Profile {
     pub fn with_kept_home(mut self, kept: Kept) -> Self {
         self.scratch.retain(|scratch| scratch.path != HOME);
         Self { kept: Some(kept), ..self }
+    }
+
+    /// Under this runtime instead of the engine's own.
+    #[must_use]
+    pub fn with_runtime(self, runtime: Option<&CageRuntime>) -> Self {
+        Self { runtime: runtime.cloned(), ..self }
+    }
+
+    /// The runtime that was asked for, if one was.
+    pub fn runtime(&self) -> Option<&CageRuntime> {
+        self.runtime.as_ref()
     }
 
     /// Which stage it is for.
@@ -224,6 +259,11 @@ impl Profile {
             row("host name", HOSTNAME.into(), "the machine's name is nobody's business"),
             row("log driver", "none".into(), "what a server says is not written to the engine's disk"),
             row("removal", "automatic".into(), "nothing outlives its client"),
+            row(
+                "runtime",
+                self.runtime.as_ref().map_or("the engine's own".into(), ToString::to_string),
+                "one with a kernel of its own keeps flaws of this machine's out of reach",
+            ),
         ]
     }
 }

@@ -80,7 +80,7 @@ pub async fn start(
     let mask = Arc::new(given.mask());
     let egress = Egress::rules(resolver, rules).and_private(plan.egress_private());
     let egress = Arc::new(egress.without(Arc::clone(&mask)));
-    let mut profile = Profile::run(*plan.limits(), plan.user());
+    let mut profile = Profile::run(*plan.limits(), plan.user()).with_runtime(plan.cage_runtime());
     if plan.persists()
         && let Some(state) = &around.keep
     {

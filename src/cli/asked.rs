@@ -10,8 +10,8 @@ use super::packing::unreadable;
 use crate::cage::egress::EgressRule;
 use crate::failure::{Code, Failure};
 use crate::plan::{
-    Draft, EnvAsked, Facts, Limits, LimitsAsked, LocalName, Lock, Plan, PrivateWay, Program, Released,
-    Runtime, WayOut,
+    CageRuntime, Draft, EnvAsked, Facts, Limits, LimitsAsked, LocalName, Lock, Plan, PrivateWay, Program,
+    Released, Runtime, WayOut,
 };
 use crate::source::{Launch, Package, ProgramChoice, PythonMinor, Release, Requirement, Spec};
 use crate::text::Shown;
@@ -56,6 +56,9 @@ pub struct PlanOptions {
     /// Process and thread limit
     #[arg(long, value_name = "NUMBER")]
     pub pids: Option<u64>,
+    /// A runtime of the engine's that the server's cage runs under, such as runsc or kata; the engine's own otherwise
+    #[arg(long, value_name = "NAME")]
+    pub runtime: Option<String>,
     /// Arguments for the server itself
     #[arg(last = true, value_name = "ARGS")]
     pub args: Vec<String>,
@@ -79,6 +82,7 @@ pub struct Asked {
     egress_private: Vec<PrivateWay>,
     folders: FoldersAsked,
     limits: LimitsAsked,
+    cage_runtime: Option<CageRuntime>,
     arguments: Vec<String>,
     notes: Vec<Shown>,
 }
@@ -175,6 +179,7 @@ impl Asked {
             egress_private,
             folders,
             limits,
+            cage_runtime: options.runtime.as_deref().map(str::parse).transpose()?,
             arguments: line.arguments.into_iter().chain(options.args.iter().cloned()).collect(),
             notes: line.notes,
         })
@@ -266,6 +271,7 @@ impl Asked {
             persist: self.folders.persist,
             limits,
             user: self.folders.user,
+            cage_runtime: self.cage_runtime,
         })?)
     }
 }

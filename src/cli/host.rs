@@ -104,7 +104,8 @@ impl Host {
                     (label::PLACE.into(), self.home.place()?),
                     (label::LAUNCH.into(), launch.id().to_string()),
                 ]);
-                Ok::<_, Failure>(Arc::new(Docker::find(marks).await?) as Arc<dyn Engine>)
+                let files = self.home.state_subdir("engine")?;
+                Ok::<_, Failure>(Arc::new(Docker::find(marks, files).await?) as Arc<dyn Engine>)
             })
             .await?;
         Ok(Arc::clone(found))

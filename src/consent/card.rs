@@ -333,6 +333,10 @@ impl<'a> Card<'a> {
             "Runtime",
             &ours(format!("{} {}, made by {}", runtime.name(), runtime.version(), runtime.recipe())),
         );
+        if let Some(runtime) = plan.cage_runtime() {
+            let text = format!("{runtime}, of the engine's runtimes, and no other");
+            card.field("Cage", &ours(text));
+        }
         let mut user = self.notes_of(&["root"]);
         let number =
             if user.is_empty() { format!("{}, not root", plan.user()) } else { plan.user().to_string() };

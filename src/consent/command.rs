@@ -64,6 +64,9 @@ pub fn command_amended(plan: &Plan, command: &str, last: &[&str], amend: &dyn Fn
     if limits.pids() != usual.pids() {
         option("pids", limits.pids().to_string());
     }
+    if let Some(runtime) = plan.cage_runtime() {
+        option("runtime", runtime.to_string());
+    }
     let switches = [
         ("--allow-build", plan.builds()),
         ("--persist", plan.persists()),
@@ -134,11 +137,12 @@ mod tests {
             persist: true,
             user: User::root(&AllowRoot::typed(true).unwrap()),
             limits: limits.or(&LimitsAsked::default()),
+            cage_runtime: Some("runsc".parse().unwrap()),
             ..draft(&lock)
         })
         .unwrap();
         let (id, typed) = (plan.release().id(), command_for(&plan, "mount", &["--consent", "D"]));
-        let expected = r"--name mine --env TOKEN --env 'MODE=a b' --egress '*.example.com:443' --egress-private localhost:5432 --mount '/srv/a b:rw' --mount /srv/c --memory 256m --cpus 0.5 --pids 99 --persist --allow-root --consent D -- --x 'a b' 'it'\''s'";
+        let expected = r"--name mine --env TOKEN --env 'MODE=a b' --egress '*.example.com:443' --egress-private localhost:5432 --mount '/srv/a b:rw' --mount /srv/c --memory 256m --cpus 0.5 --pids 99 --runtime runsc --persist --allow-root --consent D -- --x 'a b' 'it'\''s'";
         assert_eq!(typed, format!("pinfold mount {id} {expected}"));
     }
 }

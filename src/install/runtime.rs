@@ -20,7 +20,7 @@ use recipe::{Asked, Part};
 use super::{InstallError, Progress, Tool, leave};
 use crate::cage::Cage;
 use crate::cage::egress::Egress;
-use crate::cage::engine::{Engine, ImageId, Labels, label};
+use crate::cage::engine::{Engine, EngineError, ImageId, Labels, label};
 use crate::cage::init_binary;
 use crate::cage::layer::{self, Layer, Owner};
 use crate::cage::profile::{HOME, Profile};
@@ -123,7 +123,10 @@ pub async fn build(
     larder: &dyn Larder,
     progress: &dyn Progress,
 ) -> Result<Runtime, InstallError> {
-    let architecture = engine.about().await?.architecture;
+    let about = engine.about().await?;
+    // before anything is fetched and unpacked for cages that would not be opened
+    EngineError::unless_none(about.lacking)?;
+    let architecture = about.architecture;
     let for_here = |parts, what| {
         Part::of(parts, &architecture)
             .ok_or_else(|| no_base(format!("the recipe has no {what} for {architecture}")))

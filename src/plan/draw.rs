@@ -11,8 +11,9 @@ use super::egress::MOST_RULES;
 use super::mount::{self, MOST_MOUNTS};
 use super::release::Stored;
 use super::{
-    Argument, ArgumentRefused, Body, EnvAsked, EnvName, EnvValue, FORMAT, Install, Limits, LocalName, Lock,
-    MOST_ARGUMENTS, Mount, Plan, PlanFile, PlanRefused, PrivateWay, Program, Released, Runtime, User, WayOut,
+    Argument, ArgumentRefused, Body, CageRuntime, EnvAsked, EnvName, EnvValue, FORMAT, Install, Limits,
+    LocalName, Lock, MOST_ARGUMENTS, Mount, Plan, PlanFile, PlanRefused, PrivateWay, Program, Released,
+    Runtime, User, WayOut,
 };
 use crate::digest::Digest;
 use crate::source::{Ecosystem, Extras, HeldTo, Requirement};
@@ -54,6 +55,8 @@ pub struct Draft<'a> {
     pub limits: Limits,
     /// Who it runs as.
     pub user: User,
+    /// The runtime of the engine's, where one was named.
+    pub cage_runtime: Option<CageRuntime>,
 }
 
 impl Plan {
@@ -77,6 +80,7 @@ impl Plan {
             persist,
             limits,
             user,
+            cage_runtime,
         } = draft;
         if arguments.len() > MOST_ARGUMENTS {
             let position = MOST_ARGUMENTS + 1;
@@ -127,6 +131,7 @@ impl Plan {
             persist,
             limits,
             user,
+            cage_runtime,
         };
         Self::from_body(body, release)
     }

@@ -9,6 +9,7 @@
 //! digest; no credential's value is in a plan, only its name.
 
 mod argv;
+mod cage_runtime;
 mod draw;
 mod egress;
 mod egress_private;
@@ -29,6 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 pub use argv::{Argument, ArgumentRefused, Exactly, MOST_ARGUMENTS, Piece};
+pub use cage_runtime::CageRuntime;
 pub use draw::Draft;
 pub use egress::{NotAWayOut, WayOut};
 pub use egress_private::{NotAPrivateWay, PrivateWay};
@@ -93,6 +95,9 @@ struct Body {
     persist: bool,
     limits: Limits,
     user: User,
+    /// The runtime of the engine's that it runs under, where one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cage_runtime: Option<CageRuntime>,
 }
 
 /// The form of [`Body`]. Another number is another Pinfold's.
@@ -218,6 +223,11 @@ impl Plan {
     /// The limits of the cage.
     pub fn limits(&self) -> &Limits {
         &self.body.limits
+    }
+
+    /// The runtime of the engine's that it runs under; none: the engine's own.
+    pub fn cage_runtime(&self) -> Option<&CageRuntime> {
+        self.body.cage_runtime.as_ref()
     }
 
     /// Who it runs as.

@@ -57,6 +57,9 @@ pub enum PlanRefused {
     /// The runtime's description.
     #[error("the runtime cannot be part of a plan: {0}")]
     Runtime(Shown),
+    /// A runtime of the engine's.
+    #[error("{0} is no name of a runtime")]
+    CageRuntime(Shown),
     /// Somebody to run as who is refused.
     #[error("a server is not run as root")]
     Root,
@@ -110,7 +113,7 @@ impl PlanRefused {
             Self::Env(_) | Self::TwiceGiven(_) => Code::EnvRefused,
             Self::Egress(_) => Code::EgressRefused,
             Self::Mount(_) => Code::MountRefused,
-            Self::Limit(_) => Code::Usage,
+            Self::Limit(_) | Self::CageRuntime(_) => Code::Usage,
             Self::Argument { .. } | Self::TooMany { .. } | Self::Path(_) | Self::Bin(_) | Self::Root => {
                 Code::LaunchRefused
             }
@@ -143,6 +146,9 @@ impl PlanRefused {
             Self::Path(_) => "the path is shown on the card and has to mean one place",
             Self::Bin(_) => "only files of the package itself are started",
             Self::Runtime(_) => "what runs the server is part of what is consented to",
+            Self::CageRuntime(_) => {
+                "it is the engine that knows its runtimes by their names; a path names none"
+            }
             Self::Root => "root in a cage is one mistake away from root outside",
             Self::HashMissing { .. } => {
                 "without its hash, what is installed could be anything, now or at the next install"
@@ -178,6 +184,7 @@ impl PlanRefused {
             Self::Path(_) => "move the package to a plain path".to_owned(),
             Self::Bin(_) => "choose another program of the package with --bin".to_owned(),
             Self::Runtime(_) => "remove the runtime image from the engine (its name begins with `pinfold/runtime`), then run `pinfold images build` with its name".to_owned(),
+            Self::CageRuntime(_) => "write for example --runtime runsc; `pinfold doctor` lists the engine's".to_owned(),
             Self::Root => "leave `--allow-root` out: it is for a folder that belongs to root".to_owned(),
             Self::HashMissing { .. } | Self::Source { .. } => {
                 "ask the server's author to depend on published packages, or choose another server".to_owned()

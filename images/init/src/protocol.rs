@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::HostName;
 
 /// The protocol's version. Raised with every change of a message; the launcher refuses any other.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Largest message that the launcher accepts from init, in bytes.
 pub const MAX_FROM_INIT: usize = 64 * 1024;
@@ -22,6 +22,9 @@ pub const MAX_FROM_LAUNCHER: usize = 4 * 1024 * 1024;
 
 /// Most ports that init is asked to listen on.
 pub const MAX_PORTS: usize = 256;
+
+/// Most paths that init is asked to look at before anything runs.
+pub const MAX_PATHS: usize = 256;
 
 /// Most connections out of the cage at once; further ones are reset.
 pub const MAX_CONNECTIONS: usize = 256;
@@ -78,6 +81,10 @@ pub struct Terms {
     pub localhost: Vec<u16>,
     /// Port of 127.0.0.1 to answer DNS on: 53, or 0 for any free one.
     pub dns_port: u16,
+    /// Paths behind which nothing is to be seen; init says which of them show something.
+    pub hidden: Vec<String>,
+    /// Paths that nothing is to be written under; init says through which something could be.
+    pub fixed: Vec<String>,
 }
 
 /// Init's answer to [`Opening::Hello`].
@@ -128,6 +135,34 @@ pub struct Facts {
     pub seccomp: u32,
     /// Union of the inheritable, permitted, effective, bounding and ambient capability sets, as bits.
     pub capabilities: u64,
+    /// Whether the filter is Pinfold's: the kernel never got to see a call that only this one refuses.
+    pub own_filter: bool,
+    /// Most open files of a process, which it cannot raise; none if it cannot be read.
+    pub open_files: Option<u64>,
+    /// What the cage's control group is held to.
+    pub group: Group,
+    /// Whether the cage sees its own control group as the root of all.
+    pub group_is_root: bool,
+    /// Network interfaces.
+    pub interfaces: Vec<String>,
+    /// Those of [`Terms::hidden`] that show something.
+    pub shown: Vec<String>,
+    /// Those of [`Terms::fixed`] that are not read-only.
+    pub writable: Vec<String>,
+}
+
+/// What a control group is held to. None: not to be read here; [`u64::MAX`]: no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// Bytes of memory and swap together.
+    pub memory_and_swap: Option<u64>,
+    /// Processes and threads.
+    pub processes: Option<u64>,
+    /// Thousandths of a processor.
+    pub milli_cpus: Option<u64>,
 }
 
 /// A program to start, without a shell.
@@ -259,8 +294,12 @@ pub struct Mount {
     pub read_only: bool,
     /// Whether mounts made elsewhere can appear under it, or those made here elsewhere.
     pub shared: bool,
+    /// Whether no set-user-ID bit counts on it, no device opens and nothing is executed.
+    pub plain: bool,
     /// The type of its file system.
     pub kind: String,
+    /// How many bytes it holds at most; none where that cannot be asked.
+    pub bytes: Option<u64>,
     /// What is at its root; none where the cage's user may not look.
     pub root: Option<Rooted>,
 }

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 
 use bollard::models::{
     ContainerInspectResponse, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount,
-    MountBindOptions, MountBindOptionsPropagationEnum, MountPoint, MountType, ResourcesUlimits,
+    MountBindOptions, MountBindOptionsPropagationEnum, MountPoint, MountType, ResourcesUlimits, SystemInfo,
 };
 
-use crate::cage::engine::EngineError;
-use crate::cage::profile::{HOME, NAMESERVER, Profile};
+use crate::cage::lacking::Lacking;
+use crate::cage::profile::{FIXED, HIDDEN, HOME, NAMESERVER, Profile};
 use crate::cage::seccomp;
 use crate::text::Shown;
 
@@ -58,9 +58,10 @@ pub(super) fn host_config(profile: &Profile) -> HostConfig {
         log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: Some(HashMap::new()) }),
         // an install cage is still needed when its programs have ended: it is sealed, then removed
         auto_remove: Some(!profile.writable_root()),
-        masked_paths: Some(MASKED.iter().map(ToString::to_string).collect()),
-        readonly_paths: Some(READ_ONLY.iter().map(ToString::to_string).collect()),
+        masked_paths: Some(HIDDEN.iter().map(ToString::to_string).collect()),
+        readonly_paths: Some(FIXED.iter().map(ToString::to_string).collect()),
         init: Some(false),
+        runtime: profile.runtime().map(ToString::to_string),
         privileged: Some(false),
         ..Default::default()
     }
@@ -112,36 +113,12 @@ fn mounted(asked: &[Mount], made: &[MountPoint]) -> bool {
     asked.len() == made.len() && asked.iter().all(|asked| made.iter().any(|made| same(asked, made)))
 }
 
-/// Read-only inside: what Docker makes so unasked.
-const READ_ONLY: &[&str] = &["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
-
-/// Hidden inside: what Docker hides unasked, `/dev/mqueue`, which it mounts even where there is no ipc, and
-/// `/proc/pressure`, the whole machine's load, where any user may also have the kernel watch for more of it.
-const MASKED: &[&str] = &[
-    "/dev/mqueue",
-    "/proc/acpi",
-    "/proc/asound",
-    "/proc/interrupts",
-    "/proc/kcore",
-    "/proc/keys",
-    "/proc/latency_stats",
-    "/proc/pressure",
-    "/proc/sched_debug",
-    "/proc/scsi",
-    "/proc/sysrq-trigger",
-    "/proc/timer_list",
-    "/proc/timer_stats",
-    "/sys/devices/virtual/powercap",
-    "/sys/firmware",
-];
-
-/// Refuses a container whose engine took something else down than was asked.
-pub(super) fn compare(asked: &HostConfig, made: ContainerInspectResponse) -> Result<(), EngineError> {
+/// Every row in which the engine took something else down than was asked.
+pub(super) fn compare(asked: &HostConfig, made: ContainerInspectResponse) -> Vec<Lacking> {
+    let mut rows = Vec::new();
     // a base image can declare volumes, which would be writable and outlive the cage
     if !mounted(asked.mounts.as_deref().unwrap_or_default(), made.mounts.as_deref().unwrap_or_default()) {
-        return Err(EngineError::Weaker {
-            row: Shown::new("the engine mounts something else than was asked for"),
-        });
+        rows.push(Lacking::new("mounts", "the engine mounts something else than was asked for"));
     }
     let made = made.host_config.unwrap_or_default();
     let alone = |mount: &Mount| {
@@ -150,52 +127,50 @@ pub(super) fn compare(asked: &HostConfig, made: ContainerInspectResponse) -> Res
         wrote.is_some_and(|wrote| options(wrote) == options(mount))
     };
     if !asked.mounts.iter().flatten().all(alone) {
-        return Err(EngineError::Weaker {
-            row: Shown::new("the engine would mount what is below a folder, too"),
-        });
+        rows.push(Lacking::new("mounts", "the engine would mount what is below a folder, too"));
     }
     macro_rules! same {
-        ($($field:ident),* $(,)?) => {
-            $(if asked.$field != made.$field {
-                let row = format!(
+        ($($setting:literal: $($field:ident),*;)*) => {
+            $($(if asked.$field != made.$field {
+                let seen = format!(
                     "asked for {} {:?}, and the engine wrote down {:?}",
                     stringify!($field), asked.$field, made.$field
                 );
-                return Err(EngineError::Weaker { row: Shown::new(&row) });
-            })*
+                rows.push(Lacking::new($setting, seen));
+            })*)*
         };
     }
     same!(
-        cap_drop,
-        readonly_rootfs,
-        network_mode,
-        dns,
-        memory,
-        memory_swap,
-        pids_limit,
-        nano_cpus,
-        ipc_mode,
-        cgroupns_mode,
-        ulimits,
-        security_opt,
-        tmpfs,
-        sysctls,
-        auto_remove,
-        masked_paths,
-        readonly_paths,
-        log_config,
-        dns_search,
-        cpu_shares,
-        init
+        "capabilities": cap_drop;
+        "seccomp": security_opt;
+        "root file system": readonly_rootfs;
+        "writable": tmpfs;
+        "mounts": masked_paths, readonly_paths;
+        "network": network_mode;
+        "DNS": dns, dns_search, sysctls;
+        "memory and swap": memory, memory_swap;
+        "processes": pids_limit;
+        "processors": nano_cpus, cpu_shares;
+        "open files": ulimits;
+        // the last is another PID 1 than ours
+        "ipc, uts, cgroup, pid namespaces": ipc_mode, cgroupns_mode, init;
+        "log driver": log_config;
+        "removal": auto_remove;
     );
-    let added = made.cap_add.as_ref().is_some_and(|caps| !caps.is_empty());
+    // what was not asked for is the engine's own, whichever it calls that
+    if asked.runtime.is_some() && asked.runtime != made.runtime {
+        let seen = format!("asked for {:?}, and the engine wrote down {:?}", asked.runtime, made.runtime);
+        rows.push(Lacking::new("runtime", seen));
+    }
     let shared = [&made.pid_mode, &made.uts_mode, &made.userns_mode]
         .into_iter()
         .any(|mode| mode.as_deref().is_some_and(|mode| !mode.is_empty()));
     if shared {
-        return Err(EngineError::Weaker {
-            row: Shown::new("the engine shares one of the host's namespaces with the cage"),
-        });
+        let seen = "the engine shares one of the host's namespaces with the cage";
+        rows.push(Lacking::new("ipc, uts, cgroup, pid namespaces", seen));
+    }
+    if made.cap_add.as_ref().is_some_and(|caps| !caps.is_empty()) || made.privileged == Some(true) {
+        rows.push(Lacking::new("capabilities", "the engine added capabilities of its own"));
     }
     let opened = made.binds.as_ref().is_some_and(|binds| !binds.is_empty())
         || made.devices.as_ref().is_some_and(|devices| !devices.is_empty())
@@ -203,10 +178,58 @@ pub(super) fn compare(asked: &HostConfig, made: ContainerInspectResponse) -> Res
         || made.device_cgroup_rules.as_ref().is_some_and(|rules| !rules.is_empty())
         || made.volumes_from.as_ref().is_some_and(|from| !from.is_empty())
         || made.extra_hosts.as_ref().is_some_and(|hosts| !hosts.is_empty());
-    if added || opened || made.privileged == Some(true) {
-        return Err(EngineError::Weaker {
-            row: Shown::new("the engine added capabilities, mounts or devices of its own"),
-        });
+    if opened {
+        rows.push(Lacking::new("mounts", "the engine added mounts or devices of its own"));
     }
-    Ok(())
+    rows
+}
+
+/// Rows that the engine cannot enforce here, by its own word.
+pub(super) fn lacking(info: &SystemInfo) -> Vec<Lacking> {
+    // what is not said is for the cage itself to show
+    let cannot = |can: Option<bool>| can == Some(false);
+    let mut rows = Vec::new();
+    if cannot(info.memory_limit) {
+        rows.push(Lacking::new("memory and swap", "the engine says that it cannot limit memory here"));
+    } else if cannot(info.swap_limit) {
+        rows.push(Lacking::new("memory and swap", "the engine says that it cannot limit swap here"));
+    }
+    if cannot(info.pids_limit) {
+        rows.push(Lacking::new("processes", "the engine says that it cannot limit processes here"));
+    }
+    if cannot(info.cpu_cfs_quota) || cannot(info.cpu_cfs_period) {
+        rows.push(Lacking::new("processors", "the engine says that it cannot limit processors here"));
+    }
+    let options = info.security_options.as_deref();
+    if options.is_some_and(|options| !options.iter().any(|option| option.contains("seccomp"))) {
+        rows.push(Lacking::new("seccomp", "the engine does not list it among its security options"));
+    }
+    rows
+}
+
+/// What else is to be known of an engine: where users have other numbers inside, folders have other owners.
+pub(super) fn notes(rootless: bool, users_mapped: bool) -> Vec<Shown> {
+    let mut notes = Vec::new();
+    if rootless {
+        notes.push("the engine runs without root, so users have other numbers in a cage: servers that are given folders are refused");
+    } else if users_mapped {
+        notes.push("the engine maps users (`userns-remap`), so they have other numbers in a cage: servers that are given folders are refused");
+    }
+    notes.into_iter().map(Shown::new).collect()
+}
+
+/// The row that an engine's warning is about, which it gives where it leaves out what it was asked for.
+pub(super) fn warned(warning: &str) -> Lacking {
+    let lower = warning.to_ascii_lowercase();
+    let has = |word: &str| lower.contains(word);
+    let setting = match () {
+        () if has("memory") || has("swap") || has("oom") => "memory and swap",
+        () if has("pids") => "processes",
+        () if has("cpu") || has("cfs") => "processors",
+        () if has("seccomp") => "seccomp",
+        () if has("mount") || has("volume") => "mounts",
+        () if has("dns") => "DNS",
+        () => "the engine's warning",
+    };
+    Lacking::new(setting, Shown::new(warning))
 }

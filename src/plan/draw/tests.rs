@@ -84,6 +84,7 @@ pub(crate) fn draft(lock: &Lock) -> Draft<'_> {
         persist: false,
         limits: Limits::default(),
         user: User::NOBODY,
+        cage_runtime: None,
     }
 }
 
@@ -137,6 +138,7 @@ fn every_part_is_in_the_digest_and_only_the_installed_ones_in_the_trees() {
         ("folder", of(&|d| d.mounts = vec![mount("/srv/a", Access::Read)])),
         ("access", of(&|d| d.mounts = vec![mount("/srv/a", Access::Write)])),
         ("kept home", of(&|d| d.persist = true)),
+        ("runtime of the engine's", of(&|d| d.cage_runtime = Some("runsc".parse().unwrap()))),
     ] {
         assert_ne!(plan.digest(), first.digest(), "{what}");
         assert_eq!(plan.tree_digest(), first.tree_digest(), "{what}");
@@ -313,4 +315,14 @@ fn a_plan_that_builds_says_so_and_is_another_tree() {
     let other = Plan::draw(built_draft(&wheels)).unwrap();
     assert!(!other.builds());
     assert_ne!(other.tree, plan.tree);
+}
+
+#[test]
+fn a_plan_that_names_no_runtime_of_the_engines_is_written_as_before_there_was_a_choice() {
+    let lock = lock();
+    let named = Plan::draw(Draft { cage_runtime: Some("runsc".parse().unwrap()), ..draft(&lock) }).unwrap();
+    assert!(!serde_json::to_string(&plan()).unwrap().contains("cage_runtime"));
+    assert_eq!(read_back(&named, &named.digest()).unwrap().cage_runtime().unwrap().as_str(), "runsc");
+    let bad = serde_json::to_string(&named).unwrap().replace("runsc", "/bin/sh");
+    assert!(serde_json::from_str::<PlanFile>(&bad).is_err());
 }

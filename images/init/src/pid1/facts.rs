@@ -6,14 +6,16 @@
 use std::fs::File;
 use std::io::Read as _;
 
-use pinfold_init::protocol::Facts;
+use pinfold_init::protocol::{Facts, Group, Terms};
+use rustix::fs::{CWD, FileType, Mode, StatVfsMountFlags};
+use rustix::process::Resource;
 
 /// Longest line of `/etc/resolv.conf` and most of its lines that are reported.
 const MAX_LINE: usize = 255;
 const MAX_LINES: usize = 16;
 
 /// Looks around. What cannot be read is reported as its weakest value, so that the launcher refuses it.
-pub fn gather(dns_port: u16) -> Facts {
+pub fn gather(terms: &Terms, dns_port: u16) -> Facts {
     let resolver = read("/etc/resolv.conf").unwrap_or_default();
     let status = read("/proc/self/status").unwrap_or_default();
     let mut facts = Facts {
@@ -24,11 +26,100 @@ pub fn gather(dns_port: u16) -> Facts {
         hostname: cut(&rustix::system::uname().nodename().to_string_lossy()),
         unprivileged_port_start: read("/proc/sys/net/ipv4/ip_unprivileged_port_start")
             .and_then(|text| text.trim().parse().ok()),
+        own_filter: own_filter(),
+        // of a process that has no limit there is none to tell, which is the weakest
+        open_files: rustix::process::getrlimit(Resource::Nofile).maximum,
+        group: group(),
+        group_is_root: read("/proc/self/cgroup").is_some_and(|text| is_root(&text)),
+        interfaces: interfaces(&read("/proc/net/dev").unwrap_or_default()),
+        shown: terms.hidden.iter().filter(|path| shows(path)).cloned().collect(),
+        writable: terms.fixed.iter().filter(|path| writable(path)).cloned().collect(),
         ..Facts::default()
     };
     read_resolver(&resolver, &mut facts);
     read_status(&status, &mut facts);
     facts
+}
+
+/// Whether the filter is Pinfold's, by a call that it alone refuses: a file with a set-user-ID bit, where there is no
+/// folder to make one in. Whoever else answers says that the folder is not there.
+fn own_filter() -> bool {
+    let mode = Mode::RUSR | Mode::SUID;
+    let made = rustix::fs::mknodat(CWD, "/proc/self/none/none", FileType::RegularFile, mode, 0);
+    made == Err(rustix::io::Errno::PERM)
+}
+
+/// Where the control group is, version 1 and 2: an engine mounts the cage's own there. Source: the kernel's
+/// `admin-guide/cgroup-v1` and `admin-guide/cgroup-v2.rst`.
+fn group() -> Group {
+    let number = |path: &str| read(&format!("/sys/fs/cgroup/{path}")).and_then(|text| limit(&text));
+    if read("/sys/fs/cgroup/cgroup.controllers").is_some() {
+        let memory = number("memory.max");
+        let swap = number("memory.swap.max");
+        let cpu = read("/sys/fs/cgroup/cpu.max");
+        let cpu = cpu.as_deref().and_then(|text| text.trim().split_once(' '));
+        return Group {
+            memory,
+            memory_and_swap: memory.zip(swap).map(|(memory, swap)| memory.saturating_add(swap)),
+            processes: number("pids.max"),
+            milli_cpus: cpu.and_then(|(quota, period)| milli_cpus(limit(quota), limit(period))),
+        };
+    }
+    Group {
+        memory: number("memory/memory.limit_in_bytes"),
+        memory_and_swap: number("memory/memory.memsw.limit_in_bytes"),
+        processes: number("pids/pids.max"),
+        milli_cpus: milli_cpus(number("cpu/cpu.cfs_quota_us"), number("cpu/cpu.cfs_period_us")),
+    }
+}
+
+/// A number as control groups write it; `max` and -1 are none.
+fn limit(text: &str) -> Option<u64> {
+    match text.trim() {
+        "max" | "-1" => Some(u64::MAX),
+        number => number.parse().ok(),
+    }
+}
+
+fn milli_cpus(quota: Option<u64>, period: Option<u64>) -> Option<u64> {
+    match (quota?, period?) {
+        (u64::MAX, _) => Some(u64::MAX),
+        (quota, period) => quota.saturating_mul(1_000).checked_div(period),
+    }
+}
+
+/// Whether every hierarchy's path is the root: cgroup_namespaces(7).
+fn is_root(text: &str) -> bool {
+    !text.is_empty() && text.lines().all(|line| line.ends_with(":/"))
+}
+
+/// The names in /proc/net/dev, whose first two lines are headings; proc_pid_net(5).
+fn interfaces(text: &str) -> Vec<String> {
+    let names = text.lines().skip(2).filter_map(|line| line.split_once(':'));
+    names.map(|(name, _)| cut(name.trim())).take(MAX_LINES).collect()
+}
+
+/// Whether a path that is to be hidden shows something: it is there, and is neither the null device nor an empty
+/// folder.
+fn shows(path: &str) -> bool {
+    let Ok(found) = rustix::fs::stat(path) else { return false };
+    match FileType::from_raw_mode(found.st_mode) {
+        // 1:3 is the null device: Linux's `admin-guide/devices.txt`
+        FileType::CharacterDevice => found.st_rdev != rustix::fs::makedev(1, 3),
+        FileType::Directory => {
+            std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) || !fixed(path)
+        }
+        _ => true,
+    }
+}
+
+/// Whether something could be written through a path that is to be read-only.
+fn writable(path: &str) -> bool {
+    std::fs::metadata(path).is_ok() && shows(path) && !fixed(path)
+}
+
+fn fixed(path: &str) -> bool {
+    rustix::fs::statvfs(path).is_ok_and(|room| room.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
 /// At most 64 KiB of a file.

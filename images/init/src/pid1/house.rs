@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pinfold_init::message::{self, MessageError};
 use pinfold_init::mux::{Mode, Mux, Opener, Stream};
 use pinfold_init::protocol::{
-    Greeting, Launch, MAX_FROM_LAUNCHER, MAX_PORTS, Opening, Standard, Terms, VERSION,
+    Greeting, Launch, MAX_FROM_LAUNCHER, MAX_PATHS, MAX_PORTS, Opening, Standard, Terms, VERSION,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Mutex as Turn, mpsc};
@@ -114,7 +114,7 @@ impl House {
     /// Serves DNS and the ports, then greets: once it has been greeted, the launcher can rely on them.
     async fn greet(&self, mut stream: Stream, terms: &Terms) -> io::Result<()> {
         let greeting = match self.open_up(terms).await {
-            Ok(dns_port) => Greeting::Ready { version: VERSION, facts: facts::gather(dns_port) },
+            Ok(dns_port) => Greeting::Ready { version: VERSION, facts: facts::gather(terms, dns_port) },
             Err(error) => Greeting::Unable { version: VERSION, why: error.to_string() },
         };
         message::write(&mut stream, &greeting).await
@@ -122,7 +122,12 @@ impl House {
 
     async fn open_up(&self, terms: &Terms) -> io::Result<u16> {
         let listed = |port: &u16| terms.ports.contains(port);
-        if terms.version != VERSION || terms.ports.len() > MAX_PORTS || !terms.localhost.iter().all(listed) {
+        let paths = terms.hidden.len() + terms.fixed.len();
+        if terms.version != VERSION
+            || terms.ports.len() > MAX_PORTS
+            || paths > MAX_PATHS
+            || !terms.localhost.iter().all(listed)
+        {
             return Err(io::Error::other("other terms than this init knows"));
         }
         let addresses = Arc::new(Addresses::default());

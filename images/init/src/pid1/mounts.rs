@@ -52,9 +52,12 @@ fn parse(line: &[u8]) -> Option<Mount> {
     let rest: Vec<String> = words.map(text).collect();
     let dash = rest.iter().position(|word| word == "-")?;
     let path = PathBuf::from(std::ffi::OsString::from_vec(at));
+    let has = |wanted: &str| options.split(',').any(|option| option == wanted);
     Some(Mount {
         at: path.to_str()?.to_owned(),
-        read_only: options.split(',').any(|option| option == "ro"),
+        read_only: has("ro"),
+        plain: has("nosuid") && has("nodev") && has("noexec"),
+        bytes: rustix::fs::statvfs(&path).ok().map(|room| room.f_blocks.saturating_mul(room.f_frsize)),
         // proc_pid_mountinfo(5): `shared:`, `master:`, `propagate_from:`, `unbindable`; none: private
         shared: rest[..dash].iter().any(|tag| tag.starts_with("shared:") || tag.starts_with("master:")),
         kind: rest.get(dash + 1)?.clone(),
