@@ -30,6 +30,7 @@ mod disk;
 mod egress;
 mod ends;
 mod engine_faults;
+mod engines;
 mod errors;
 mod filesystem;
 mod first_seen;
@@ -42,6 +43,7 @@ mod localhost;
 mod noise;
 mod people;
 mod pins;
+mod podman;
 mod profile;
 mod python;
 mod registry;
@@ -98,6 +100,8 @@ fn main() -> ExitCode {
         python::tests(),
         registry_faults::tests(),
         engine_faults::tests(),
+        engines::tests(),
+        podman::tests(),
         disk::tests(),
         first_seen::tests(),
         trust::tests(),

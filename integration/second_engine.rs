@@ -81,10 +81,15 @@ pub struct SecondEngine {
 impl SecondEngine {
     /// Starts one, with the Node runtime image in it.
     pub fn start() -> Self {
+        Self::with_settings("{}")
+    }
+
+    /// Starts one with these settings of the engine's.
+    pub fn with_settings(settings: &str) -> Self {
         let directory = tempfile::Builder::new().prefix("pinfold-engine-").tempdir().unwrap();
         let data = Tmpfs::mount(&directory.path().join("data"), ROOM);
         let file = |name: &str| directory.path().join(name);
-        fs::write(file("docker.json"), "{}").unwrap();
+        fs::write(file("docker.json"), settings).unwrap();
         // its plugin for Kubernetes would look for networks
         fs::write(
             file("containerd.toml"),
@@ -182,7 +187,7 @@ impl Drop for SecondEngine {
     }
 }
 
-fn background(mut command: Command, log: &Path) -> Child {
+pub fn background(mut command: Command, log: &Path) -> Child {
     let log = File::options().create(true).append(true).open(log).unwrap();
     let program = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
@@ -191,7 +196,7 @@ fn background(mut command: Command, log: &Path) -> Child {
     })
 }
 
-fn end(child: &mut Child) {
+pub fn end(child: &mut Child) {
     let _ = kill_process(Pid::from_child(child), Signal::TERM);
     let begun = std::time::Instant::now();
     while begun.elapsed() < MOVING && matches!(child.try_wait(), Ok(None)) {
@@ -215,7 +220,7 @@ fn shims_of(socket: &Path) -> Vec<Pid> {
 }
 
 /// Unmounts everything at this place and under it, the last first. Source: the fifth field of proc_pid_mountinfo(5).
-fn unmount_all(at: &Path) {
+pub fn unmount_all(at: &Path) {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let places = mounts.lines().filter_map(|line| line.split(' ').nth(4));
     let mut places: Vec<&str> = places.filter(|place| Path::new(place).starts_with(at)).collect();

@@ -130,10 +130,8 @@ impl Docker {
 
     /// Why a cage under a runtime that was asked for is not there: that the engine does not know it, if it does not.
     async fn without_runtime(&self, runtime: &CageRuntime, error: EngineError) -> EngineError {
-        match self.about().await {
-            Ok(about) if !about.runtimes.iter().any(|known| known == runtime.as_str()) => {
-                EngineError::NoRuntime { runtime: runtime.clone(), known: about.runtimes }
-            }
+        match self.has_runtime(runtime).await {
+            Err(unknown @ EngineError::NoRuntime { .. }) => unknown,
             _ => error,
         }
     }
@@ -487,6 +485,11 @@ impl Engine for Docker {
         }
         .boxed()
     }
+}
+
+/// The places looked at for an engine, each with who named it.
+pub fn places() -> Vec<(String, String)> {
+    address::places()
 }
 
 /// The sockets on which an engine may listen here, there or not.

@@ -199,6 +199,17 @@ pub trait Engine: Send + Sync {
     /// What it is.
     fn about(&self) -> Answer<'_, About>;
 
+    /// Whether it has a runtime of this name.
+    fn has_runtime<'a>(&'a self, runtime: &'a CageRuntime) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let known = self.about().await?.runtimes;
+            match known.iter().any(|known| known == runtime.as_str()) {
+                true => Ok(()),
+                false => Err(EngineError::NoRuntime { runtime: runtime.clone(), known }),
+            }
+        })
+    }
+
     /// Our images whose labels hold all of `labels`.
     fn images<'a>(&'a self, labels: &'a Labels) -> Answer<'a, Vec<ImageRecord>>;
 

@@ -205,7 +205,7 @@ impl Cage {
             // compared before the first program: a cage that is weaker than promised runs nothing
             Ok(Ok(link)) => match held(&profile, &link).await {
                 Ok(()) => return Ok(Cage { engine, handle, link }),
-                Err(error) => error,
+                Err(error) => of_the_runtime(&profile, error),
             },
             Ok(Err(why)) => CageError::Closed { why, complaints: complaints.lines() },
             Err(_) => CageError::Closed { why: LinkError::Silent, complaints: complaints.lines() },
@@ -253,6 +253,18 @@ impl Cage {
     pub(crate) async fn discard(self) -> Result<(), EngineError> {
         self.link.close().await;
         self.engine.remove(&self.handle).await
+    }
+}
+
+/// What init does not see under a runtime that a person named is that runtime's doing, or not for it to show.
+fn of_the_runtime(profile: &Profile, error: CageError) -> CageError {
+    const OTHER: &str = "the runtime that was asked for does not enforce this, or does not show it, and it cannot be relied on unseen: mount the server with another `--runtime`, or without";
+    match error {
+        CageError::Engine(EngineError::Weaker { rows }) if profile.runtime().is_some() => {
+            let rows = rows.into_iter().map(|row| row.helped_by(OTHER)).collect();
+            CageError::Engine(EngineError::Weaker { rows })
+        }
+        other => other,
     }
 }
 

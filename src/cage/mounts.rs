@@ -96,6 +96,8 @@ fn memory(profile: &Profile, mounts: &[Mount], rows: &mut Vec<Lacking>) {
     let other = mounts.iter().find(|mount| {
         mount.kind == "tmpfs"
             && !mount.read_only
+            // an engine may keep its files in memory, too; they are root's
+            && !OF_THE_ENGINE.contains(&mount.at.as_str())
             && !of_the_runtime(&mount.at)
             && profile.scratch().iter().all(|scratch| scratch.path != mount.at)
     });

@@ -82,7 +82,8 @@ pub struct Asked {
     egress_private: Vec<PrivateWay>,
     folders: FoldersAsked,
     limits: LimitsAsked,
-    cage_runtime: Option<CageRuntime>,
+    /// The runtime of the engine's, where one was named.
+    pub cage_runtime: Option<CageRuntime>,
     arguments: Vec<String>,
     notes: Vec<Shown>,
 }

@@ -48,6 +48,9 @@ struct Resolved {
 /// Makes the plan of what was typed.
 pub async fn prepare(host: &Host, out: &Out, text: &str, options: &PlanOptions) -> Result<Prepared, Failure> {
     let asked = Asked::read(host, text, options)?;
+    if let Some(runtime) = &asked.cage_runtime {
+        host.engine().await?.has_runtime(runtime).await?;
+    }
     let resolved = match &asked.spec {
         Spec::Npm(spec) => npm::published(host, out, &asked, spec).await?,
         Spec::Pypi(spec) => pypi::published(host, out, &asked, spec).await?,

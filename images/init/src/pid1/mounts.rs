@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pinfold_init::message;
 use pinfold_init::protocol::{Mount, Mounted, Rooted};
@@ -97,9 +98,20 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     plain
 }
 
+/// The open table of mounts.
+enum Table {
+    /// The kernel says when it changed.
+    Telling(AsyncFd<File>),
+    /// It does not say so, as gVisor's, and is read again and again.
+    Silent(File),
+}
+
+/// How long until a table that does not say when it changed is read again.
+const AGAIN: Duration = Duration::from_millis(250);
+
 /// Mounts as they were, to notice when one is gone.
 pub struct Watch {
-    table: AsyncFd<File>,
+    table: Table,
     first: BTreeSet<Vec<u8>>,
 }
 
@@ -113,17 +125,31 @@ impl Watch {
         let mut table = File::open(TABLE)?;
         let first = numbers(&read(&mut table)?);
         // the kernel says on the open table that it changed, as data with priority: proc_pid_mountinfo(5)
-        Ok(Self { table: AsyncFd::with_interest(table, Interest::PRIORITY)?, first })
+        let table = match AsyncFd::with_interest(table.try_clone()?, Interest::PRIORITY) {
+            Ok(telling) => Table::Telling(telling),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Table::Silent(table),
+            Err(error) => return Err(error),
+        };
+        Ok(Self { table, first })
     }
 
     /// Waits until one of the mounts there were is gone; it never comes back otherwise, but for an error.
     pub async fn lost(mut self) -> io::Error {
         loop {
-            match self.table.ready_mut(Interest::PRIORITY).await {
-                Ok(mut ready) => ready.clear_ready(),
-                Err(error) => return error,
-            }
-            let now = match read(self.table.get_mut()) {
+            let file = match &mut self.table {
+                Table::Telling(table) => {
+                    match table.ready_mut(Interest::PRIORITY).await {
+                        Ok(mut ready) => ready.clear_ready(),
+                        Err(error) => return error,
+                    }
+                    table.get_mut()
+                }
+                Table::Silent(file) => {
+                    tokio::time::sleep(AGAIN).await;
+                    file
+                }
+            };
+            let now = match read(file) {
                 Ok(now) => numbers(&now),
                 Err(error) => return error,
             };
