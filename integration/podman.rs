@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -102,6 +103,12 @@ impl Podman {
 impl Drop for Podman {
     fn drop(&mut self) {
         end(&mut self.service);
+        // without root it leaves a process behind that holds its user namespace
+        let pause =
+            fs::read_to_string(self.directory.path().join("run/libpod/tmp/pause.pid")).unwrap_or_default();
+        if let Some(pid) = pause.trim().parse().ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
         unmount_all(self.directory.path());
     }
 }
@@ -156,7 +163,7 @@ fn a_cage_of_podmans_is_gone_with_its_launcher() {
         assert_eq!(engine::running(&state).len(), 1);
         assert_eq!(engine::volumes(&state).len(), 1);
     });
-    session.signal(rustix::process::Signal::KILL);
+    session.signal(Signal::KILL);
     engine::at(&podman.address(), || {
         within(seconds(10), "the cage is gone", || engine::containers(&state).is_empty().then_some(()));
     });

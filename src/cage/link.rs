@@ -248,7 +248,7 @@ impl Link {
         };
         // On every way out but the last the opener is dropped, and the link with it.
         let (version, greeting) = match greet.await? {
-            Greeting::Ready { version, facts } => (version, Ok(facts)),
+            Greeting::Ready { version, facts } => (version, Ok(*facts)),
             Greeting::Unable { version, why } => (version, Err(LinkError::Unable { why: Shown::new(&why) })),
         };
         if version != protocol::VERSION {

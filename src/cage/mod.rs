@@ -340,3 +340,80 @@ fn compare(profile: &Profile, facts: &link::Facts) -> Vec<Lacking> {
     limited("open files", facts.open_files, limits.nofile().into());
     rows
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Limits, User};
+
+    /// What init reports of a cage that is as asked for.
+    fn facts() -> link::Facts {
+        let limits = Limits::default();
+        link::Facts {
+            pid: 1,
+            uid: User::NOBODY.uid(),
+            gid: User::NOBODY.gid(),
+            hostname: HOSTNAME.into(),
+            dns_port: 53,
+            nameservers: vec![NAMESERVER.into()],
+            search: vec![".".into()],
+            unprivileged_port_start: Some(0),
+            no_new_privileges: true,
+            seccomp: FILTERED,
+            capabilities: 0,
+            own_filter: true,
+            open_files: Some(limits.nofile().into()),
+            group: pinfold_init::protocol::Group {
+                memory: Some(limits.memory()),
+                memory_and_swap: Some(limits.memory()),
+                processes: Some(limits.pids().into()),
+                milli_cpus: Some(limits.milli_cpus().into()),
+            },
+            group_is_root: true,
+            interfaces: vec!["lo".into()],
+            shown: Vec::new(),
+            writable: Vec::new(),
+        }
+    }
+
+    fn rows(change: impl FnOnce(&mut link::Facts)) -> Vec<&'static str> {
+        let mut facts = facts();
+        change(&mut facts);
+        let profile = Profile::run(Limits::default(), User::NOBODY);
+        compare(&profile, &facts).iter().map(Lacking::setting).collect()
+    }
+
+    #[test]
+    fn accepts_a_cage_as_it_was_asked_for_and_a_narrower_one() {
+        assert_eq!(rows(|_| ()), Vec::<&str>::new());
+        assert_eq!(rows(|facts| facts.open_files = Some(64)), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn refuses_every_fact_that_differs() {
+        const NAMESPACES: &str = "ipc, uts, cgroup, pid namespaces";
+        assert_eq!(rows(|facts| facts.uid = 0), ["user"]);
+        assert_eq!(rows(|facts| facts.capabilities = 1), ["capabilities"]);
+        assert_eq!(rows(|facts| facts.no_new_privileges = false), ["no-new-privileges"]);
+        assert_eq!(rows(|facts| facts.seccomp = 0), ["seccomp"]);
+        assert_eq!(rows(|facts| facts.own_filter = false), ["seccomp"]);
+        assert_eq!(rows(|facts| facts.pid = 2), [NAMESPACES]);
+        assert_eq!(rows(|facts| facts.group_is_root = false), [NAMESPACES]);
+        assert_eq!(rows(|facts| facts.shown.push("/proc/kcore".into())), ["mounts"]);
+        assert_eq!(rows(|facts| facts.writable.push("/proc/sys".into())), ["mounts"]);
+        assert_eq!(rows(|facts| facts.interfaces.push("eth0".into())), ["network"]);
+        assert_eq!(rows(|facts| facts.nameservers.clear()), ["DNS"]);
+        assert_eq!(rows(|facts| facts.unprivileged_port_start = Some(1024)), ["DNS"]);
+        assert_eq!(rows(|facts| facts.open_files = Some(1 << 20)), ["open files"]);
+    }
+
+    #[test]
+    fn every_limit_that_is_missing_or_wider_is_named() {
+        let none = pinfold_init::protocol::Group::default();
+        let limits = ["memory and swap", "processes", "processors"];
+        assert_eq!(rows(|facts| facts.group = none), limits);
+        assert_eq!(rows(|facts| facts.group.memory_and_swap = Some(u64::MAX)), ["memory and swap"]);
+        assert_eq!(rows(|facts| facts.group.processes = Some(257)), ["processes"]);
+        assert_eq!(rows(|facts| facts.group.milli_cpus = Some(u64::MAX)), ["processors"]);
+    }
+}

@@ -96,7 +96,7 @@ pub enum Greeting {
         /// Init's [`VERSION`].
         version: u32,
         /// What the cage is like.
-        facts: Facts,
+        facts: Box<Facts>,
     },
     /// Something cannot be served.
     Unable {

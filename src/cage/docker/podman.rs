@@ -393,7 +393,8 @@ fn asked(spec: &CageSpec, labels: &Labels, files: &Files) -> Value {
         })
         .collect();
     for (path, at) in [(&files.hosts, "/etc/hosts"), (&files.resolver, "/etc/resolv.conf")] {
-        let options = [&["bind", "ro"][..], &BOUND[..]].concat();
+        // `z`: where SELinux is in force, labelled as what any container may read
+        let options = [&["bind", "ro", "z"][..], &BOUND[..]].concat();
         mounts.push(json!({"destination": at, "type": "bind", "source": path, "options": options}));
     }
     for bind in profile.binds() {

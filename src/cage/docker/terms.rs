@@ -211,9 +211,9 @@ pub(super) fn lacking(info: &SystemInfo) -> Vec<Lacking> {
 pub(super) fn notes(rootless: bool, users_mapped: bool) -> Vec<Shown> {
     let mut notes = Vec::new();
     if rootless {
-        notes.push("the engine runs without root, so users have other numbers in a cage: servers that are given folders are refused");
+        notes.push("the engine runs without root, so users have other numbers in a cage: a server that is given folders is refused; use an engine that runs as root for it");
     } else if users_mapped {
-        notes.push("the engine maps users (`userns-remap`), so they have other numbers in a cage: servers that are given folders are refused");
+        notes.push("the engine maps users (`userns-remap`), so they have other numbers in a cage: a server that is given folders is refused; use an engine without that for it");
     }
     notes.into_iter().map(Shown::new).collect()
 }

@@ -197,4 +197,39 @@ mod tests {
         read_status(&format!("NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n{sets}"), &mut facts);
         assert_eq!((facts.no_new_privileges, facts.seccomp, facts.capabilities), (true, 2, 7));
     }
+
+    #[test]
+    fn reads_limits_as_control_groups_write_them() {
+        assert_eq!(
+            (limit("max\n"), limit("-1\n"), limit("256\n"), limit("x")),
+            (Some(u64::MAX), Some(u64::MAX), Some(256), None)
+        );
+        assert_eq!(milli_cpus(Some(200_000), Some(100_000)), Some(2_000));
+        assert_eq!(milli_cpus(Some(u64::MAX), Some(100_000)), Some(u64::MAX));
+        assert_eq!((milli_cpus(Some(1), Some(0)), milli_cpus(None, Some(1))), (None, None));
+    }
+
+    #[test]
+    fn a_control_group_is_the_root_where_every_hierarchy_says_so() {
+        assert!(is_root("2:pids:/\n0::/\n"));
+        assert!(!is_root("2:pids:/libpod/x\n0::/\n") && !is_root(""));
+    }
+
+    #[test]
+    fn reads_the_names_of_interfaces() {
+        let table = "Inter-|   Receive\n face |bytes\n    lo:       0\n  eth0: 1\n";
+        assert_eq!(interfaces(table), ["lo", "eth0"]);
+    }
+
+    #[test]
+    fn what_is_hidden_is_gone_null_or_an_empty_read_only_folder() {
+        let folder = std::env::temp_dir();
+        assert!(!shows("/nowhere/at/all") && !shows("/dev/null"));
+        assert!(shows("/dev/zero") && shows("/etc/passwd") && shows(folder.to_str().unwrap()));
+    }
+
+    #[test]
+    fn a_filter_that_is_not_there_is_not_ours() {
+        assert!(!own_filter());
+    }
 }

@@ -114,7 +114,9 @@ impl House {
     /// Serves DNS and the ports, then greets: once it has been greeted, the launcher can rely on them.
     async fn greet(&self, mut stream: Stream, terms: &Terms) -> io::Result<()> {
         let greeting = match self.open_up(terms).await {
-            Ok(dns_port) => Greeting::Ready { version: VERSION, facts: facts::gather(terms, dns_port) },
+            Ok(dns_port) => {
+                Greeting::Ready { version: VERSION, facts: Box::new(facts::gather(terms, dns_port)) }
+            }
             Err(error) => Greeting::Unable { version: VERSION, why: error.to_string() },
         };
         message::write(&mut stream, &greeting).await

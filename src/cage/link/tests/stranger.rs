@@ -38,7 +38,7 @@ impl Stranger {
 }
 
 fn ready(version: u32) -> Greeting {
-    Greeting::Ready { version, facts: Facts::default() }
+    Greeting::Ready { version, facts: Box::default() }
 }
 
 async fn linked(gate: TestGate) -> (Link, Stranger) {
