@@ -5,10 +5,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -81,7 +82,7 @@ impl Podman {
         .unwrap();
         command.env("CONTAINERS_CONF", file("containers.conf"));
         let address = format!("unix://{}", file("podman.sock").display());
-        command.args(["system", "service", "--time=0"]).arg(&address);
+        command.args(["system", "service", "--time=0"]).arg(&address).process_group(0);
         let mut service = background(command, &file("podman.log"));
         within(STARTING, "Podman answers", || {
             if let Some(status) = service.try_wait().unwrap() {
@@ -103,7 +104,9 @@ impl Podman {
 impl Drop for Podman {
     fn drop(&mut self) {
         end(&mut self.service);
-        // without root it leaves a process behind that holds its user namespace
+        // without root the service itself is a child of what was started, and not always gone with it
+        let _ = kill_process_group(Pid::from_child(&self.service), Signal::KILL);
+        // and it leaves a process behind that holds its user namespace
         let pause =
             fs::read_to_string(self.directory.path().join("run/libpod/tmp/pause.pid")).unwrap_or_default();
         if let Some(pid) = pause.trim().parse().ok().and_then(Pid::from_raw) {
