@@ -41,12 +41,12 @@ pub fn gather(terms: &Terms, dns_port: u16) -> Facts {
     facts
 }
 
-/// Whether the filter is Pinfold's, by a call that it alone refuses: a file with a set-user-ID bit, where there is no
-/// folder to make one in. Whoever else answers says that the folder is not there.
+/// Whether the filter is Pinfold's, by what it alone tells apart: a file with a set-user-ID bit and one without, where
+/// there is no folder to make either in. Whoever else answers says of both that the folder is not there, or of both no.
 fn own_filter() -> bool {
-    let mode = Mode::RUSR | Mode::SUID;
-    let made = rustix::fs::mknodat(CWD, "/proc/self/none/none", FileType::RegularFile, mode, 0);
-    made == Err(rustix::io::Errno::PERM)
+    let made = |mode| rustix::fs::mknodat(CWD, "/proc/self/none/none", FileType::RegularFile, mode, 0);
+    let (plain, set_id) = (made(Mode::RUSR), made(Mode::RUSR | Mode::SUID));
+    (plain, set_id) == (Err(rustix::io::Errno::NOENT), Err(rustix::io::Errno::PERM))
 }
 
 /// Where the control group is, version 1 and 2: an engine mounts the cage's own there. Source: the kernel's
