@@ -73,11 +73,15 @@ fn group() -> Group {
     }
 }
 
-/// A number as control groups write it; `max` and -1 are none.
+/// The least that version 1 writes for memory without a limit: the largest signed number, in whole pages of any size.
+/// Source: the kernel's `PAGE_COUNTER_MAX`.
+const UNLIMITED: u64 = i64::MAX as u64 - 0xffff;
+
+/// A number as control groups write it; `max`, -1 and version 1's largest are none.
 fn limit(text: &str) -> Option<u64> {
     match text.trim() {
         "max" | "-1" => Some(u64::MAX),
-        number => number.parse().ok(),
+        number => number.parse().ok().map(|number| if number >= UNLIMITED { u64::MAX } else { number }),
     }
 }
 
@@ -204,6 +208,7 @@ mod tests {
             (limit("max\n"), limit("-1\n"), limit("256\n"), limit("x")),
             (Some(u64::MAX), Some(u64::MAX), Some(256), None)
         );
+        assert_eq!(limit("9223372036854771712\n"), Some(u64::MAX));
         assert_eq!(milli_cpus(Some(200_000), Some(100_000)), Some(2_000));
         assert_eq!(milli_cpus(Some(u64::MAX), Some(100_000)), Some(u64::MAX));
         assert_eq!((milli_cpus(Some(1), Some(0)), milli_cpus(None, Some(1))), (None, None));
