@@ -10,6 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use pinfold::cage::gate::{Duplex, Gate, GateRefused};
 use pinfold::cage::link::{Ending, Link, Program};
 use pinfold_init::mux::{Mode, Mux};
+use pinfold_init::protocol::{Asking, Done, Event, Facts, Found, Greeting, Mount, Mounted, Rooted, VERSION};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// One thing that init does.
@@ -47,28 +48,39 @@ enum Said {
 
 impl Said {
     fn bytes(&self) -> Vec<u8> {
-        use serde_json::json;
         let value = match self {
-            Self::Ready { version, seccomp, hostname, nameservers } => json!({"ready": {
-                "version": if *version { pinfold_init::protocol::VERSION } else { 0 },
-                "facts": {"pid": 1, "uid": 65532, "gid": 65532, "hostname": hostname, "dns_port": 53,
-                          "nameservers": nameservers, "search": [], "unprivileged_port_start": 0,
-                          "no_new_privileges": true, "seccomp": seccomp, "capabilities": 0},
-            }}),
-            Self::Started => json!("started"),
-            Self::NotStarted(why) => json!({"not_started": {"why": why}}),
-            Self::Exited(code) => json!({"exited": code}),
-            Self::Killed(signal) => json!({"killed": signal}),
-            Self::Written => json!("written"),
-            Self::Failed(why) => json!({"failed": {"why": why}}),
-            Self::File(length) => json!({"file": {"length": length}}),
-            Self::MountsDone => json!("done"),
-            Self::At(at, shared, root) => json!({"at": {"at": at, "read_only": true, "shared": shared, "kind": "ext4",
-                "root": root.map(|(device, inode)| json!({"device": device, "inode": inode, "uid": 0, "gid": 0}))}}),
-            Self::Names => json!("names"),
-            Self::Question(name) => json!({"name": name}),
-            Self::Connect(name, port) => json!({"connect": {"name": name, "port": port}}),
-            Self::Json(text) => serde_json::from_str(text).unwrap_or(json!(text)),
+            Self::Ready { version, seccomp, hostname, nameservers } => json(Greeting::Ready {
+                version: if *version { VERSION } else { 0 },
+                facts: Facts {
+                    pid: 1,
+                    seccomp: *seccomp,
+                    hostname: hostname.clone(),
+                    nameservers: nameservers.clone(),
+                    ..Facts::default()
+                },
+            }),
+            Self::Started => json(Event::Started),
+            Self::NotStarted(why) => json(Event::NotStarted { why: why.clone() }),
+            Self::Exited(code) => json(Event::Exited(*code)),
+            Self::Killed(signal) => json(Event::Killed(*signal)),
+            Self::Written => json(Done::Written),
+            Self::Failed(why) => json(Done::Failed { why: why.clone() }),
+            Self::File(length) => json(Found::File { length: *length }),
+            Self::MountsDone => json(Mounted::Done),
+            Self::At(at, shared, root) => json(Mounted::At(Mount {
+                at: at.clone(),
+                read_only: true,
+                shared: *shared,
+                plain: true,
+                executed: false,
+                kind: "tmpfs".to_owned(),
+                bytes: Some(1 << 20),
+                root: root.map(|(device, inode)| Rooted { device, inode, uid: 0, gid: 0 }),
+            })),
+            Self::Names => json(Asking::Names),
+            Self::Question(name) => serde_json::json!({"name": name}),
+            Self::Connect(name, port) => serde_json::json!({"connect": {"name": name, "port": port}}),
+            Self::Json(text) => serde_json::from_str(text).unwrap_or_else(|_| json(text)),
             Self::Length(length) => return length.to_be_bytes().to_vec(),
         };
         let body = value.to_string().into_bytes();
@@ -76,6 +88,11 @@ impl Said {
         bytes.extend(body);
         bytes
     }
+}
+
+/// A message of the protocol's own types, so that this keeps in step with it.
+fn json(message: impl serde::Serialize) -> serde_json::Value {
+    serde_json::to_value(message).unwrap()
 }
 
 struct Open;

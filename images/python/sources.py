@@ -45,9 +45,10 @@ MOST_ARCHIVE = 128 * 1024 * 1024
 MOST_UNPACKED = 1024 * 1024 * 1024
 MOST_FILE = 1024 * 1024
 MOST_NAMES = 100_000
-# of the process that reads an archive: bytes, and seconds of the processor
+# of the process that reads an archive: bytes, seconds of the processor, and seconds, fewer than uv waits for an answer
 READER_MEMORY = 768 * 1024 * 1024
-READER_TIME = 20
+READER_TIME = 10
+READER_PATIENCE = 45
 # what builds a package that does not say what does (PEP 517)
 USUAL = ["setuptools>=40.8.0", "wheel"]
 
@@ -387,8 +388,11 @@ def read_apart(data, filename, project, version):
         file.write(data)
         file.flush()
         argv = [sys.executable, "-I", "-S", os.path.abspath(__file__), file.name, project, version]
-        ended = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=2 * READER_TIME)
-    if ended.returncode != 0:
+        try:
+            ended = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=READER_PATIENCE)
+        except subprocess.TimeoutExpired:
+            ended = None
+    if ended is None or ended.returncode != 0:
         raise Unread("it takes too long, or too much memory, to be read")
     told = json.loads(ended.stdout)
     if "problem" in told:

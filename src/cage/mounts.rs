@@ -83,6 +83,7 @@ fn memory(profile: &Profile, mounts: &[Mount], rows: &mut Vec<Lacking>) {
             mount.kind == "tmpfs"
                 && !mount.read_only
                 && mount.plain
+                && (scratch.exec || !mount.executed)
                 && mount.bytes.is_some_and(|bytes| bytes <= most && bytes > 0)
         };
         if !mounts.iter().rfind(|mount| mount.at == scratch.path).is_some_and(as_asked) {
@@ -140,6 +141,7 @@ mod tests {
             read_only,
             shared: false,
             plain: true,
+            executed: false,
             kind: kind.into(),
             bytes: Some(1 << 20),
             root,
@@ -222,6 +224,7 @@ mod tests {
         };
         changed("/tmp", &|_| ()).unwrap();
         assert!(changed("/tmp", &|mount| mount.plain = false).is_err());
+        assert!(changed("/tmp", &|mount| mount.executed = true).is_err());
         assert!(changed("/tmp", &|mount| mount.bytes = Some(1 << 40)).is_err());
         assert!(changed("/tmp", &|mount| mount.bytes = None).is_err());
         assert!(changed("/home/cage", &|mount| mount.read_only = true).is_err());

@@ -294,8 +294,10 @@ pub struct Mount {
     pub read_only: bool,
     /// Whether mounts made elsewhere can appear under it, or those made here elsewhere.
     pub shared: bool,
-    /// Whether no set-user-ID bit counts on it, no device opens and nothing is executed.
+    /// Whether no set-user-ID bit counts on it and no device opens.
     pub plain: bool,
+    /// Whether what is on it can be executed.
+    pub executed: bool,
     /// The type of its file system.
     pub kind: String,
     /// How many bytes it holds at most; none where that cannot be asked.

@@ -370,8 +370,8 @@ const NO_COPY: &str = "notmpcopyup";
 
 /// The options of a scratch place. `U`: of the cage's user.
 fn scratch_options(scratch: &crate::cage::profile::Scratch) -> Vec<String> {
-    let mut options: Vec<String> =
-        ["rw", "nosuid", "nodev", "noexec", NO_COPY].map(ToOwned::to_owned).to_vec();
+    let exec = if scratch.exec { "exec" } else { "noexec" };
+    let mut options: Vec<String> = ["rw", "nosuid", "nodev", exec, NO_COPY].map(ToOwned::to_owned).to_vec();
     options.push(format!("size={}", scratch.bytes));
     options.push(format!("mode={:o}", scratch.mode));
     if scratch.owned {

@@ -57,7 +57,8 @@ fn parse(line: &[u8]) -> Option<Mount> {
     Some(Mount {
         at: path.to_str()?.to_owned(),
         read_only: has("ro"),
-        plain: has("nosuid") && has("nodev") && has("noexec"),
+        plain: has("nosuid") && has("nodev"),
+        executed: !has("noexec"),
         bytes: rustix::fs::statvfs(&path).ok().map(|room| room.f_blocks.saturating_mul(room.f_frsize)),
         // proc_pid_mountinfo(5): `shared:`, `master:`, `propagate_from:`, `unbindable`; none: private
         shared: rest[..dash].iter().any(|tag| tag.starts_with("shared:") || tag.starts_with("master:")),
