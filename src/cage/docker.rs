@@ -8,6 +8,7 @@
 //! half-close otherwise); nothing secret is in the create call, so `docker inspect` has nothing to show.
 
 mod address;
+mod open;
 mod podman;
 mod terms;
 mod volumes;
@@ -41,6 +42,7 @@ use super::gate::Duplex;
 use super::profile::{HOSTNAME, INIT, PATH};
 use crate::plan::{CageRuntime, SERVER_DIR};
 use crate::text::Shown;
+use open::Open;
 
 /// How long one answer of the engine may take; a pull or an import streams and is not bound by it.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -55,6 +57,7 @@ pub struct Docker {
     marks: Labels,
     /// Where it is Podman that answers: what is asked of it in words of its own.
     podman: Option<Podman>,
+    open: Open,
 }
 
 impl Docker {
@@ -67,7 +70,7 @@ impl Docker {
     pub async fn find(marks: Labels, files: PathBuf) -> Result<Self, EngineError> {
         let Found { api, address, podman } = address::connect(PATIENCE).await?;
         let podman = podman.map(|socket| Podman::new(socket, files));
-        Ok(Self { api, address, marks, podman })
+        Ok(Self { api, address, marks, podman, open: Open::default() })
     }
 
     /// What a container is marked with.
@@ -95,8 +98,13 @@ impl Docker {
     /// The container, and what the engine warns of: one that leaves a limit out says so here and creates it all the same.
     async fn create(&self, body: ContainerCreateBody) -> Result<(Handle, Vec<String>), EngineError> {
         let doing = "create a container";
-        let made =
-            self.api.create_container(None::<CreateContainerOptions>, body).await.map_err(refused(doing))?;
+        let making = async {
+            let made = self.api.create_container(None::<CreateContainerOptions>, body).await;
+            let made = made.map_err(refused(doing))?;
+            self.open.made(&made.id);
+            Ok(made)
+        };
+        let made = self.open.asking(making).await?;
         Ok((Handle::new(made.id), made.warnings))
     }
 
@@ -109,7 +117,10 @@ impl Docker {
 
     async fn start_cage(&self, spec: CageSpec) -> Result<Started, EngineError> {
         let handle = match &self.podman {
-            Some(podman) => podman.create(&spec, &self.marked(&spec.labels)).await,
+            Some(podman) => {
+                let made = self.open.asking(podman.create(&spec, &self.marked(&spec.labels))).await;
+                made.inspect(|handle| self.open.made(handle.as_str()))
+            }
             None => self.create_cage(&spec).await,
         };
         let handle = match (handle, spec.profile.runtime()) {
@@ -230,7 +241,7 @@ impl Docker {
         let (repository, tag) = reference(&labels);
         if let Some(podman) = &self.podman {
             let changes = changes(&labels, "keep the cage as an image")?;
-            return podman.commit(handle, (&repository, &tag), &changes).await;
+            return self.open.asking(podman.commit(handle, (&repository, &tag), &changes)).await;
         }
         let config = ContainerConfig {
             labels: Some(labels.into_iter().collect()),
@@ -249,12 +260,11 @@ impl Docker {
             .repo(&repository)
             .tag(&tag)
             .pause(true);
-        let made = self
-            .api
-            .commit_container(options.build(), config)
-            .await
-            .map_err(refused("keep the cage as an image"))?;
-        Ok(ImageId::new(made.id))
+        let keeping = async {
+            let made = self.api.commit_container(options.build(), config).await;
+            made.map_err(refused("keep the cage as an image"))
+        };
+        Ok(ImageId::new(self.open.asking(keeping).await?.id))
     }
 
     async fn read_file(&self, image: &ImageId, path: &str, limit: u64) -> Result<Vec<u8>, EngineError> {
@@ -416,7 +426,10 @@ impl Engine for Docker {
             let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
             match self.api.remove_container(cage.as_str(), Some(options)).await {
                 // 404: it removed itself; 409: it is doing so
-                Ok(()) | Err(ApiError::DockerResponseServerError { status_code: 404 | 409, .. }) => Ok(()),
+                Ok(()) | Err(ApiError::DockerResponseServerError { status_code: 404 | 409, .. }) => {
+                    self.open.gone(cage.as_str());
+                    Ok(())
+                }
                 Err(error) => Err(refused("remove a cage")(error)),
             }
         }
@@ -435,7 +448,10 @@ impl Engine for Docker {
                         ApiError::DockerContainerWaitError { .. }
                         | ApiError::DockerResponseServerError { status_code: 404, .. },
                     ),
-                ) => Ok(()),
+                ) => {
+                    self.open.gone(cage.as_str());
+                    Ok(())
+                }
                 Some(Err(error)) => Err(refused("wait for a cage's end")(error)),
             }
         }
@@ -443,14 +459,15 @@ impl Engine for Docker {
     }
 
     fn remove_image<'a>(&'a self, image: &'a ImageId) -> Answer<'a, ()> {
-        async move {
-            let options = RemoveImageOptionsBuilder::default().force(true).build();
-            match self.api.remove_image(image.as_str(), Some(options), None).await {
-                Ok(_) | Err(ApiError::DockerResponseServerError { status_code: 404, .. }) => Ok(()),
-                Err(error) => Err(refused("remove an image")(error)),
-            }
-        }
-        .boxed()
+        self.open
+            .asking(async move {
+                let options = RemoveImageOptionsBuilder::default().force(true).build();
+                match self.api.remove_image(image.as_str(), Some(options), None).await {
+                    Ok(_) | Err(ApiError::DockerResponseServerError { status_code: 404, .. }) => Ok(()),
+                    Err(error) => Err(refused("remove an image")(error)),
+                }
+            })
+            .boxed()
     }
 
     fn volume<'a>(&'a self, name: &'a str) -> Answer<'a, Option<VolumeRecord>> {
@@ -467,6 +484,10 @@ impl Engine for Docker {
 
     fn remove_volume<'a>(&'a self, name: &'a str) -> Answer<'a, ()> {
         volumes::remove(&self.api, name).boxed()
+    }
+
+    fn is_settled(&self) -> bool {
+        self.open.is_empty()
     }
 
     fn cages<'a>(&'a self, labels: &'a Labels) -> Answer<'a, Vec<CageRecord>> {

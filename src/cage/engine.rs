@@ -256,6 +256,10 @@ pub trait Engine: Send + Sync {
     /// Removes a volume with what is in it. Gone already is done.
     fn remove_volume<'a>(&'a self, name: &'a str) -> Answer<'a, ()>;
 
+    /// Whether nothing can be left of what was asked of it here, pinned images and runtime images aside: every cage
+    /// that was made is seen gone, and nothing that makes or removes one, or an image, went unanswered.
+    fn is_settled(&self) -> bool;
+
     /// Every cage with these labels, started or not.
     fn cages<'a>(&'a self, labels: &'a Labels) -> Answer<'a, Vec<CageRecord>>;
 }

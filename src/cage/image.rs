@@ -48,6 +48,15 @@ impl Ours {
     }
 }
 
+/// What came of removing the images that nothing needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pruned {
+    /// How many are gone.
+    pub removed: usize,
+    /// How many the engine keeps for now: a cage still runs on them. They go the next time.
+    pub held: usize,
+}
+
 /// A sealed image of one pin.
 #[derive(Debug, Clone)]
 pub struct Image {
@@ -142,22 +151,25 @@ impl Image {
     }
 
     /// Removes the sealed images of this state directory that nothing needs: of trees that `keep` does not have, made
-    /// by launches that are over. What an ended or replaced mount left. Gives how many there were.
+    /// by launches that are over. What an ended or replaced mount left.
     pub async fn prune(
         engine: &dyn Engine,
         ours: &Ours,
         keep: &BTreeSet<Digest>,
         alive: impl Fn(&str) -> bool,
-    ) -> Result<usize, CageError> {
-        let mut pruned = 0;
+    ) -> Result<Pruned, CageError> {
+        let mut pruned = Pruned::default();
         for image in upper_first(ours.sealed(engine, None).await?) {
             let tree = image.labels.get(label::TREE).and_then(|tree| tree.parse().ok());
             let kept = tree.is_some_and(|tree| keep.contains(&tree));
             let busy = image.labels.get(label::LAUNCH).is_some_and(|launch| alive(launch));
             let elsewhere = image.labels.get(label::PLACE).is_some_and(|place| *place != ours.place);
-            // one that a cage still runs on is refused by the engine, and goes the next time
-            if !kept && !busy && !elsewhere && engine.remove_image(&image.id).await.is_ok() {
-                pruned += 1;
+            if kept || busy || elsewhere {
+                continue;
+            }
+            match engine.remove_image(&image.id).await {
+                Ok(()) => pruned.removed += 1,
+                Err(_) => pruned.held += 1,
             }
         }
         Ok(pruned)

@@ -14,13 +14,8 @@ use crate::state::{Home, Launch, LaunchId};
 
 /// Removes every cage of this state directory whose launch is over. Gives how many there were.
 pub async fn sweep(engine: &dyn Engine, home: &Home) -> Result<usize, Failure> {
-    let ours = Labels::from([
-        (label::MARK.into(), "cage".into()),
-        (label::STATE.into(), home.id()?.as_str().to_owned()),
-        (label::PLACE.into(), home.place()?),
-    ]);
     let mut swept = 0;
-    for cage in engine.cages(&ours).await? {
+    for cage in engine.cages(&of(home)?).await? {
         // without a readable launch label it cannot be held by anybody
         let launch = cage.labels.get(label::LAUNCH).and_then(|launch| launch.parse::<LaunchId>().ok());
         let alive = match launch {
@@ -34,3 +29,26 @@ pub async fn sweep(engine: &dyn Engine, home: &Home) -> Result<usize, Failure> {
     }
     Ok(swept)
 }
+
+/// Removes every cage of this launch, which is about to end. Gives how many there were.
+pub async fn discard(engine: &dyn Engine, home: &Home, launch: &LaunchId) -> Result<usize, Failure> {
+    let mut own = of(home)?;
+    own.insert(label::LAUNCH.into(), launch.to_string());
+    let cages = engine.cages(&own).await?;
+    for cage in &cages {
+        engine.remove(&cage.handle).await?;
+    }
+    Ok(cages.len())
+}
+
+/// What every cage of this state directory is labelled with.
+fn of(home: &Home) -> Result<Labels, Failure> {
+    Ok(Labels::from([
+        (label::MARK.into(), "cage".into()),
+        (label::STATE.into(), home.id()?.as_str().to_owned()),
+        (label::PLACE.into(), home.place()?),
+    ]))
+}
+
+#[cfg(test)]
+mod tests;

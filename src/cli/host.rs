@@ -4,6 +4,7 @@
 //! so that `--help` works on a broken machine and `pins list` needs no engine.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -15,7 +16,7 @@ use super::trust::Trust;
 use crate::cage::docker::{self, Docker};
 use crate::cage::engine::{Engine, Labels, label};
 use crate::cage::folder::Grounds;
-use crate::cage::image::{Image, Ours};
+use crate::cage::image::{Image, Ours, Pruned};
 use crate::cage::reaper;
 use crate::cage::server::Surroundings;
 use crate::cage::stamp::Stamp;
@@ -31,8 +32,13 @@ use crate::source::{
     Index, NpmConfig, PipConfig, PipSurroundings, PypiName, Registries, SourceArchive, SourceError,
     Surroundings as NpmSurroundings, npm, pypi,
 };
-use crate::state::{Config, Home, Launch};
+use crate::state::{Config, Home, Launch, LaunchId};
 use crate::text::Shown;
+
+/// How long a command that needs no engine may go on for what an earlier one left there.
+const SWEEPING: Duration = Duration::from_secs(3);
+/// How long a command may take to clear away what it still has in the engine at its end.
+const LEAVING: Duration = Duration::from_secs(5);
 
 /// This machine, as far as a command needs it.
 pub struct Host {
@@ -118,21 +124,66 @@ impl Host {
 
     /// Removes what earlier launches left in the engine.
     pub async fn sweep(&self) -> Result<usize, Failure> {
-        let swept = reaper::sweep(self.engine().await?.as_ref(), &self.home).await?;
-        Launch::sweep(&self.home)?;
+        let engine = self.engine().await?;
+        // looked at first: of one that ends meanwhile something may come to be left behind the look
+        let over = Launch::left(&self.home)?;
+        let swept = reaper::sweep(engine.as_ref(), &self.home).await?;
         // with a pin that cannot be read it is not known what is needed, so nothing is taken
-        if let Ok(pins) = self.store()?.all() {
-            self.prune(&pins).await?;
+        if let Ok(pins) = self.store()?.all()
+            && self.prune(&pins).await?.held == 0
+        {
+            Launch::forget(&self.home, &over)?;
         }
         Ok(swept)
     }
 
-    /// Removes the sealed images that none of these pins needs, which are all there are. Gives how many there were.
-    pub async fn prune(&self, pins: &[Pin]) -> Result<usize, Failure> {
+    /// The same for a command that needs no engine: where an earlier launch says that something is left, and there is an
+    /// engine that answers soon. Never a reason for the command to fail.
+    pub async fn sweep_if_left(&self) {
+        if Launch::left(&self.home).is_ok_and(|left| !left.is_empty()) {
+            // what cannot be cleared away now is the next command's
+            let _ = tokio::time::timeout(SWEEPING, self.sweep()).await;
+        }
+    }
+
+    /// Clears away what this launch still has in the engine, and ends it. `stopped` in the middle of its work it may have
+    /// sealed an image that no pin will ever name.
+    pub async fn leave(&self, stopped: bool) {
+        let (Some(launch), Some(engine)) = (self.launch.get(), self.engine.get()) else { return };
+        if stopped || !engine.is_settled() {
+            let cleared = tokio::time::timeout(LEAVING, self.clear(engine.as_ref(), launch)).await;
+            if !matches!(cleared, Ok(Ok(true))) || !engine.is_settled() {
+                // the next command sees to it
+                launch.leave_behind();
+            }
+        }
+        launch.end();
+    }
+
+    /// Removes the cages of this launch, and the images that no pin needs, its own included. Gives whether none is left.
+    async fn clear(&self, engine: &dyn Engine, launch: &Launch) -> Result<bool, Failure> {
+        reaper::discard(engine, &self.home, launch.id()).await?;
+        let pins = self.store()?.all()?;
+        Ok(self.prune_unless(&pins, |id| id != launch.id()).await?.held == 0)
+    }
+
+    /// Removes the sealed images that none of these pins needs, which are all there are.
+    pub async fn prune(&self, pins: &[Pin]) -> Result<Pruned, Failure> {
+        self.prune_unless(pins, |_| true).await
+    }
+
+    /// The same, save for images that a launch made which is alive and `counts`.
+    async fn prune_unless(
+        &self,
+        pins: &[Pin],
+        counts: impl Fn(&LaunchId) -> bool,
+    ) -> Result<Pruned, Failure> {
         let keep = pins.iter().map(|pin| pin.plan().tree_digest()).collect();
         // unknown is alive
-        let alive =
-            |launch: &str| launch.parse().is_ok_and(|id| Launch::alive(&self.home, &id).unwrap_or(true));
+        let alive = |launch: &str| {
+            let launch = launch.parse().ok().filter(|launch| counts(launch));
+            launch.is_some_and(|launch| Launch::alive(&self.home, &launch).unwrap_or(true))
+        };
         Ok(Image::prune(self.engine().await?.as_ref(), &self.ours()?, &keep, alive).await?)
     }
 

@@ -147,7 +147,7 @@ async fn prune(host: &Host, out: &Out) -> Result<ExitCode, Failure> {
     let engine = host.engine().await?;
     // all of them, or it would not be known what is needed
     let pins = host.store()?.all()?;
-    let mut removed = host.prune(&pins).await?;
+    let mut removed = host.prune(&pins).await?.removed;
     for row in rows(host).await?.iter().filter(|row| row.kind == "runtime" && row.unused.is_some()) {
         removed += usize::from(engine.remove_image(&row.id).await.is_ok());
     }

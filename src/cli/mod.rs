@@ -28,18 +28,21 @@ mod secret;
 mod show;
 mod start;
 mod stdio;
+mod stop;
 mod tools;
 mod trial;
 mod trust;
 mod unmount;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 
 use crate::failure::{Code, Failure};
 use host::Host;
 use out::{Colour, Out};
+use stop::{Opened, Stop};
 
 /// Run strangers' MCP servers in a cage: what was shown and agreed to, to the byte, with no network, no
 /// privileges and no credentials beyond those named.
@@ -129,16 +132,31 @@ pub fn main() -> ExitCode {
 }
 
 async fn execute(command: Command, out: &Out) -> Result<ExitCode, Failure> {
-    match command {
+    let command = match command {
         // these need nothing of this machine
         Command::Screen(args) => return screen::run(&args, out),
         Command::Completions(args) => return Ok(completions::run(&args, out)),
-        // this one answers on standard output whatever fails, the state directory included
-        Command::Run(args) => return run::run(&args, out).await,
-        _ => {}
+        command => command,
+    };
+    let opened = Opened::default();
+    let mut stop = Stop::listen(&opened)?;
+    let (outcome, stopped) = match command {
+        // ends its session in good order when it is told to stop
+        Command::Run(args) => (run::run(&args, &opened, &mut stop, out).await, false),
+        command => tokio::select! {
+            outcome = with_host(command, &opened, out) => (outcome, false),
+            status = stop.told() => (Ok(status), true),
+        },
+    };
+    if let Some(host) = opened.get() {
+        host.leave(stopped).await;
     }
-    let host = Host::open()?;
-    match command {
+    outcome
+}
+
+async fn with_host(command: Command, opened: &Opened, out: &Out) -> Result<ExitCode, Failure> {
+    let host = open(opened)?;
+    let outcome = match command {
         Command::Show(args) => show::run(&args, &host, out).await,
         Command::Mount(args) => mount::run(&args, &host, out).await,
         Command::Tools(args) => tools::run(&args, &host, out).await,
@@ -151,7 +169,16 @@ async fn execute(command: Command, out: &Out) -> Result<ExitCode, Failure> {
         Command::Images(args) => images::run(&args, &host, out).await,
         Command::Doctor => doctor::run(&host, out).await,
         Command::Run(_) | Command::Screen(_) | Command::Completions(_) => unreachable!("handled above"),
-    }
+    };
+    // most have done so first, and find nothing; behind the others' answer, nobody waits for it
+    host.sweep_if_left().await;
+    outcome
+}
+
+/// Opens the host of this process's command.
+fn open(opened: &Opened) -> Result<Arc<Host>, Failure> {
+    let host = Arc::new(Host::open()?);
+    Ok(Arc::clone(opened.get_or_init(|| host)))
 }
 
 /// Help and version are answers; everything else is a usage error, in clap's own words.

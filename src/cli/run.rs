@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::advice;
@@ -19,6 +18,7 @@ use super::mount::word;
 use super::out::{self, Out};
 use super::start::{self, Live};
 use super::stdio;
+use super::stop::{Opened, Stop};
 use crate::cage::egress::Keeper;
 use crate::failure::{Code, Failure};
 use crate::pin::Pin;
@@ -37,25 +37,13 @@ pub struct Args {
     name: String,
 }
 
-pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
-    let mut terminate = signal(SignalKind::terminate()).map_err(|error| no_signals(&error))?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| no_signals(&error))?;
-    let mut hang_up = signal(SignalKind::hangup()).map_err(|error| no_signals(&error))?;
-    // a shell's convention: 128 and the signal's number
-    let told = async {
-        tokio::select! {
-            _ = terminate.recv() => 143,
-            _ = interrupt.recv() => 130,
-            _ = hang_up.recv() => 129,
-        }
-    };
-    tokio::pin!(told);
-
+pub async fn run(args: &Args, opened: &Opened, stop: &mut Stop, out: &Out) -> Result<ExitCode, Failure> {
     let serving = async {
-        let starting = prepare(&args.name).await;
+        let starting = prepare(&args.name, opened).await;
         match starting {
             Ok(ready) => Ok(ready),
             Err(failure) => {
+                // this one answers on standard output whatever fails, the state directory included
                 opener::refuse(stdio::input(), stdio::output(), &failure).await;
                 Err(failure)
             }
@@ -63,8 +51,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
     };
     let (host, pin, live) = tokio::select! {
         ready = serving => ready?,
-        // whatever was started ends with this process: its link breaks
-        code = &mut told => return Ok(ExitCode::from(code)),
+        status = stop.told() => return Ok(status),
     };
 
     let Live { input, output, handle, words, egress, folders, mask, cage } = live;
@@ -100,7 +87,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
     let outcome = tokio::select! {
         // the channel closes with the session, so both end
         (ending, ()) = async { tokio::join!(session, narrate) } => Ok(ending),
-        code = &mut told => Err(code),
+        status = stop.told() => Err(status),
         never = keeper.go_on() => match never {},
     };
     keep_first_seen().await;
@@ -114,7 +101,7 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
     }
     cage.end().await?;
     match outcome {
-        Err(code) => Ok(ExitCode::from(code)),
+        Err(status) => Ok(status),
         Ok(ending) => match ending.left {
             Left::Client | Left::ClientBroke => Ok(ExitCode::SUCCESS),
             Left::Server(end) => {
@@ -126,8 +113,8 @@ pub async fn run(args: &Args, out: &Out) -> Result<ExitCode, Failure> {
 }
 
 /// Everything up to a running server.
-async fn prepare(name: &str) -> Result<(Arc<Host>, Pin, Live), Failure> {
-    let host = Arc::new(Host::open()?);
+async fn prepare(name: &str, opened: &Opened) -> Result<(Arc<Host>, Pin, Live), Failure> {
+    let host = super::open(opened)?;
     let pin = start::pin(&host, name, &start::NOT_STARTED)?;
     // what earlier launches left is nothing this start has to wait for
     let sweeper = Arc::clone(&host);
@@ -179,8 +166,4 @@ fn narrate(out: &Out, host: &Host, pin: &Pin, mask: &Mask, event: &Event) {
         Event::Sighted => {}
         Event::Dropped(why) => warn(format!("{name}: a message was dropped: {why}")),
     }
-}
-
-fn no_signals(error: &std::io::Error) -> Failure {
-    Failure::new(Code::Other, "Pinfold cannot start", error, "see that this user's limits are not reached")
 }
