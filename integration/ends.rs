@@ -33,6 +33,7 @@ tests![
     orphans_that_ignore_signals_end_with_the_cage,
     a_cage_that_somebody_else_kills_is_an_end_too,
     what_was_created_and_never_started_is_swept_and_nothing_else,
+    a_copied_home_and_the_first_leave_each_other_s_sessions_alive,
     no_network_and_no_volume_is_ever_made,
 ];
 
@@ -60,7 +61,9 @@ fn deaf() -> Server {
     mounted::probe_with("probe-deaf", &[], &["--deaf"])
 }
 
+/// `PINFOLD_KILLS=200 cargo test --locked --test engine -- twenty_kills` tries more of them.
 fn twenty_kills_at_random_moments_leave_no_cage() {
+    let kills: u32 = std::env::var("PINFOLD_KILLS").map_or(20, |number| number.parse().unwrap());
     let home = Home::new();
     let package = Package::probe();
     let server = mounted::mount(&home, &package.spec(), &[]);
@@ -73,9 +76,10 @@ fn twenty_kills_at_random_moments_leave_no_cage() {
     assert_eq!(answered, Some(0));
     let mut moments = Vec::new();
     let mut up = 0;
-    for kill in 0..20_u32 {
-        // one in each twentieth of a launch and half of one: from its first instruction to a call under way
-        let moment = tried * 3 / 40 * kill + (tried * 3 / 40).mul_f64(rand::random());
+    // a launch and half of one, in as many pieces: from its first instruction to a call under way
+    let piece = tried * 3 / 2 / kills;
+    for kill in 0..kills {
+        let moment = piece * kill + piece.mul_f64(rand::random());
         moments.push(moment);
         let mut session = Session::start(home.command(["run", &server.name]));
         session.send(
@@ -92,8 +96,8 @@ fn twenty_kills_at_random_moments_leave_no_cage() {
         up += usize::from(session.line(Duration::ZERO).is_ok());
     }
     assert!(
-        (1..20).contains(&up),
-        "{up} of 20 servers had answered when their launcher was killed, at {moments:?}"
+        (1..kills as usize).contains(&up),
+        "{up} of {kills} servers had answered when their launcher was killed, at {moments:?}"
     );
     within(seconds(10), &format!("no cage runs after kills at {moments:?}"), || {
         engine::running(&state).is_empty().then_some(())
@@ -322,6 +326,51 @@ fn what_was_created_and_never_started_is_swept_and_nothing_else() {
         engine::remove(id);
     }
     assert_eq!(left, [false, false, true, true, true], "{swept}");
+}
+
+fn a_copied_home_and_the_first_leave_each_other_s_sessions_alive() {
+    let package = Package::probe();
+    let (first, copy) = (Home::new(), Home::new());
+    let server = mounted::mount(&first, &package.spec(), &[]);
+    let (mut session, _) = Session::handshake(first.command(["run", &server.name]), json!({}));
+    // with the file of the launch that lives, which nobody holds in the copy
+    let copied = std::process::Command::new("cp")
+        .args(["-a", "--"])
+        .arg(first.file("."))
+        .arg(copy.path())
+        .status()
+        .unwrap();
+    assert!(copied.success());
+    assert_eq!(first.state(), copy.state());
+    let launch = first.launch_of(session.id()).unwrap();
+    assert!(copy.file("state/launches").join(&launch).exists(), "the copy has the launch's file");
+    let (mut other, _) = Session::handshake(copy.command(["run", &server.name]), json!({}));
+    for home in [&copy, &first] {
+        for words in [
+            &["list"][..],
+            &["images", "prune"],
+            &["doctor"],
+            &["tools", &server.name],
+            &["call", &server.name, "echo"],
+            &["mount", "path:/nonexistent"],
+        ] {
+            let ran = home.run(words);
+            for (session, whose) in [(&mut session, "the first's"), (&mut other, "the copy's")] {
+                assert_eq!(session.text("echo", json!({"text": "on"})), "echo: on", "{whose}, after {ran}");
+            }
+        }
+        // its image is in use by both
+        home.run(["--json", "unmount", &server.name]).failed(1, "other");
+    }
+    assert!(!copy.file("state/launches").join(&launch).exists(), "the copy has seen to its own file");
+    for (session, home) in [(session, &first), (other, &copy)] {
+        let (code, stderr) = session.finish();
+        assert_eq!(code, Some(0), "{stderr}");
+        home.run(["list"]).ended(0);
+    }
+    let state = first.state().unwrap();
+    assert!(engine::containers(&state).is_empty());
+    first.run(["unmount", &server.name]).ended(0);
 }
 
 fn no_network_and_no_volume_is_ever_made() {

@@ -131,10 +131,10 @@ fn answer(mut client: TcpStream, shelf: &Mutex<Shelf>) {
         let head = method == "HEAD";
         let mut span = None;
         for line in lines.by_ref().take_while(|line| !line.is_empty()) {
-            if let Some((name, value)) = line.split_once(':') {
-                if name.eq_ignore_ascii_case("range") {
-                    span = value.trim().strip_prefix("bytes=").map(str::to_owned);
-                }
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("range")
+            {
+                span = value.trim().strip_prefix("bytes=").map(str::to_owned);
             }
         }
         let (mood, reply) = {

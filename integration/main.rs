@@ -29,6 +29,7 @@ mod consent;
 mod disk;
 mod egress;
 mod ends;
+mod ends_matrix;
 mod engine_faults;
 mod engines;
 mod errors;
@@ -51,6 +52,7 @@ mod registry_faults;
 mod screen;
 mod secrets;
 mod servers;
+mod stops;
 mod trust;
 mod wheels;
 
@@ -81,6 +83,8 @@ fn main() -> ExitCode {
         profile::tests(),
         servers::tests(),
         ends::tests(),
+        ends_matrix::tests(),
+        stops::tests(),
         limits::tests(),
         egress::tests(),
         localhost::tests(),

@@ -135,6 +135,11 @@ impl SecondEngine {
         docker.wait().unwrap();
     }
 
+    /// Stops it in good order, as a machine does that shuts down.
+    pub fn stop(&mut self) {
+        end(&mut self.docker.take().unwrap());
+    }
+
     /// Starts it, for the first time or again.
     pub fn again(&mut self) {
         let mut docker = Command::new("dockerd");

@@ -47,6 +47,9 @@ use open::Open;
 /// How long one answer of the engine may take; a pull or an import streams and is not bound by it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How long the removal of a cage that is already under way is waited for.
+const REMOVING: Duration = Duration::from_secs(3);
+
 /// Characters of an engine's refusal that are told.
 const SAID_CHARS: usize = 600;
 
@@ -89,6 +92,8 @@ impl Docker {
             host_config: Some(host),
             entrypoint: Some(vec![INIT.into()]),
             cmd: Some(Vec::new()),
+            // init ignores whatever else an engine that stops, or starts again, would first wait for ten seconds
+            stop_signal: Some("SIGKILL".into()),
             // a base image's own check would be a program that nobody asked for
             healthcheck: Some(HealthConfig { test: Some(vec!["NONE".into()]), ..Default::default() }),
             ..Default::default()
@@ -425,10 +430,14 @@ impl Engine for Docker {
         async move {
             let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
             match self.api.remove_container(cage.as_str(), Some(options)).await {
-                // 404: it removed itself; 409: it is doing so
-                Ok(()) | Err(ApiError::DockerResponseServerError { status_code: 404 | 409, .. }) => {
+                // 404: it removed itself
+                Ok(()) | Err(ApiError::DockerResponseServerError { status_code: 404, .. }) => {
                     self.open.gone(cage.as_str());
                     Ok(())
+                }
+                // it is doing so, or somebody else is; one that cannot be removed is the next sweep's
+                Err(ApiError::DockerResponseServerError { status_code: 409, .. }) => {
+                    tokio::time::timeout(REMOVING, self.gone(cage)).await.unwrap_or(Ok(()))
                 }
                 Err(error) => Err(refused("remove a cage")(error)),
             }

@@ -128,9 +128,12 @@ impl Host {
         // looked at first: of one that ends meanwhile something may come to be left behind the look
         let over = Launch::left(&self.home)?;
         let swept = reaper::sweep(engine.as_ref(), &self.home).await?;
+        // one that the engine was asked to remove may be there all the same
+        let clear = swept == 0 || reaper::sweep(engine.as_ref(), &self.home).await? == 0;
         // with a pin that cannot be read it is not known what is needed, so nothing is taken
         if let Ok(pins) = self.store()?.all()
             && self.prune(&pins).await?.held == 0
+            && clear
         {
             Launch::forget(&self.home, &over)?;
         }

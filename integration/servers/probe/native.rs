@@ -44,6 +44,7 @@ fn main() {
         "report" => print(&report()),
         "nothing" => {}
         "orphan" => orphan(),
+        "daemon" => daemon(),
         "hog" => hog(number(2)),
         "fork" => print(&forks()),
         "bomb" => bomb(),
@@ -707,6 +708,20 @@ fn orphan() -> ! {
             pause();
         }
     }
+}
+
+/// Forks twice, as daemons do, and lets go of nothing: whoever waits for its end sees it at once.
+fn daemon() {
+    unsafe {
+        if fork() != 0 {
+            return;
+        }
+        setsid();
+        if fork() != 0 {
+            _exit(0);
+        }
+    }
+    orphan();
 }
 
 fn hog(mib: u64) {

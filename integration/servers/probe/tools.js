@@ -217,6 +217,15 @@ exports.tools = [
     },
   },
   {
+    name: "daemon",
+    description: "Leaves a daemon behind that forked twice, ignores every signal it can, and holds the output open",
+    inputSchema: NONE,
+    run: () =>
+      new Promise((done) => {
+        spawn(NATIVE, ["daemon"], { stdio: "inherit" }).on("exit", () => done("left one"));
+      }),
+  },
+  {
     name: "noise",
     description: "Writes lines that are no messages to standard output",
     inputSchema: schema({ text: { type: "string" } }),
