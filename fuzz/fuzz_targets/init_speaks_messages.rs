@@ -51,13 +51,13 @@ impl Said {
         let value = match self {
             Self::Ready { version, seccomp, hostname, nameservers } => json(Greeting::Ready {
                 version: if *version { VERSION } else { 0 },
-                facts: Facts {
+                facts: Box::new(Facts {
                     pid: 1,
                     seccomp: *seccomp,
                     hostname: hostname.clone(),
                     nameservers: nameservers.clone(),
                     ..Facts::default()
-                },
+                }),
             }),
             Self::Started => json(Event::Started),
             Self::NotStarted(why) => json(Event::NotStarted { why: why.clone() }),
