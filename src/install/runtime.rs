@@ -321,7 +321,7 @@ async fn debian(
     let rootfs = folder.path().join("rootfs");
     let suite = &recipe.debian.suite;
     progress.step(&format!("laying out Debian {suite} with debootstrap (about a minute)"));
-    let mut debootstrap = tokio::process::Command::new("debootstrap");
+    let mut debootstrap = held("debootstrap").await;
     debootstrap
         .args(["--variant=minbase", &format!("--include={}", recipe.debian.include.join(","))])
         .arg(suite)
@@ -335,6 +335,23 @@ async fn debian(
     tar.args(recipe.debian.leave_out.iter().map(|pattern| format!("--exclude={pattern}"))).arg(".");
     run_here(tar, "tar").await?;
     Ok(engine.import(archive, stamp.on(labels)).await?)
+}
+
+/// A program of this host's that starts others and mounts things, so that nothing of it outlives it, nor it this launcher:
+/// cut short, debootstrap leaves /proc mounted where it worked.
+///
+/// In name spaces of its own, where this host lets us, as it does not in a container without CAP_SYS_ADMIN. Source:
+/// unshare(1) and setpriv(1).
+async fn held(name: &str) -> tokio::process::Command {
+    let around = ["--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child"];
+    let mut tried = tokio::process::Command::new("setpriv");
+    tried.args(around).arg("true").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if !tried.status().await.is_ok_and(|status| status.success()) {
+        return tokio::process::Command::new(name);
+    }
+    let mut held = tokio::process::Command::new("setpriv");
+    held.args(around).arg(name);
+    held
 }
 
 /// Runs a program of this host's to its end.
