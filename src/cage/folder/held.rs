@@ -139,6 +139,8 @@ pub(super) struct Found {
     pub links: BTreeSet<PathBuf>,
     /// What people are told of a place that is held for another reason than its name.
     pub(super) words: BTreeMap<PathBuf, &'static str>,
+    /// Where git keeps repositories.
+    pub(super) repositories: BTreeSet<PathBuf>,
     /// Whose the folder is, and so who may open again what is closed in it.
     owner: u32,
     /// Entries of each folder that was looked into, until all were.

@@ -31,6 +31,20 @@ pub(super) const HELD_IN_GIT: &[&str] = &[
     "sequencer",
 ];
 
+/// What tells a repository among those of submodules: any of these is enough, as a server can move the others away.
+/// It can also put one of them where there is no repository, so whatever else lies beside is looked at all the same.
+const TELLS: &[&str] = &["HEAD", "commondir", "config", "hooks", "objects"];
+
+/// Folders of a repository in which others are.
+const HOLD_OTHERS: &[&str] = &["modules", "worktrees"];
+
+/// Folders of a repository with much in them that is named by others: a branch may be called `config`. Among
+/// submodules one of these is a repository only where it is one itself.
+const NAMES_OF_OTHERS: &[&str] = &["logs", "objects", "refs"];
+
+/// Stands in the settings of every repository that git has made, and in no others. Source: git-config(1).
+const FORMAT: &[u8] = b"repositoryformatversion";
+
 /// Folders inside each other that are looked through for the repositories of submodules.
 const DEEPEST_REPOSITORY: usize = 24;
 
@@ -70,10 +84,19 @@ pub(super) fn is(folder: &Path) -> bool {
     folder.is_dir() && is_with(folder, |name| fs::symlink_metadata(folder.join(name)).is_ok())
 }
 
-/// The same of a folder whose names are known.
+/// The same of a folder whose names are known. One whose other files were moved away is known by its settings, which
+/// were held and could not be.
 pub(super) fn is_with(folder: &Path, has: impl Fn(&str) -> bool) -> bool {
     let named = folder.file_name().is_some_and(|name| name == ".git");
-    named || has("HEAD") && (has("objects") && has("refs") || has("commondir"))
+    named
+        || has("HEAD") && (has("objects") && has("refs") || has("commondir"))
+        || has("config") && is_of_a_repository(&folder.join("config"))
+}
+
+/// Whether settings are a repository's.
+fn is_of_a_repository(settings: &Path) -> bool {
+    let text = read_plain(settings, SETTINGS_BYTES).unwrap_or_default().to_ascii_lowercase();
+    text.windows(FORMAT.len()).any(|part| part == FORMAT)
 }
 
 /// Whether a place is one of those that are held in the folder where git keeps a repository.
@@ -103,6 +126,12 @@ impl<'a> Git<'a> {
         }
         git.of_user = reader.found;
         Ok(git)
+    }
+
+    /// Whether a path is in the folder that is looked through, and in no other mount.
+    fn has(&self, path: &Path) -> bool {
+        let elsewhere = |at: &PathBuf| at != self.root && path.starts_with(at) && at.starts_with(self.root);
+        path.starts_with(self.root) && !self.other_mounts.iter().any(elsewhere)
     }
 
     /// All settings of a repository, the user's first.
@@ -203,21 +232,39 @@ impl Found {
         Ok(())
     }
 
-    /// Holds what the settings of a working tree's repository name.
+    /// Holds what the settings of a working tree's repository name, and what is to be held in the repository itself,
+    /// wherever in the folder it is.
     pub(super) fn tree(&mut self, git: &Git, tree: &Path) -> Result<(), TooMuch> {
-        match of_tree(tree) {
-            Some(repository) => self.named(git, &git.settings(&repository)?, tree),
-            None => Ok(()),
+        let Some(repository) = of_tree(tree) else { return Ok(()) };
+        self.named(git, &git.settings(&repository)?, tree)?;
+        self.repository_at(git, &repository)
+    }
+
+    /// Holds what is to be held where git keeps a repository, if that is in the folder: by the path that leads there,
+    /// and by its own.
+    fn repository_at(&mut self, git: &Git, repository: &Path) -> Result<(), TooMuch> {
+        let own = repository.canonicalize().ok();
+        for path in [Some(repository.to_owned()), own].into_iter().flatten() {
+            if path.is_dir() && git.has(&path) {
+                self.repository(git, &path, 0)?;
+            }
         }
+        Ok(())
     }
 
     /// Holds what is to be held where git keeps a repository, those of its submodules and working trees included.
     pub(super) fn repository(&mut self, git: &Git, folder: &Path, depth: usize) -> Result<(), TooMuch> {
+        if !self.repositories.insert(folder.to_owned()) {
+            return Ok(());
+        }
         for name in HELD_IN_GIT {
             self.hold(folder, name)?;
         }
         self.settings(git, folder)?;
-        for inner in ["modules", "worktrees"] {
+        if let Some(common) = pointer(&folder.join("commondir")) {
+            self.repository_at(git, &without_dots(&folder.join(common)))?;
+        }
+        for inner in HOLD_OTHERS {
             self.repositories(git, &folder.join(inner), depth + 1)?;
         }
         Ok(())
@@ -246,6 +293,7 @@ impl Found {
             Ok(entries) => entries,
             Err(error) => return self.is_nothing_to_hold(folder, error),
         };
+        let inside = self.repositories.contains(folder);
         for entry in entries {
             // refused rather than skipped: what is not looked at is not held
             if depth > DEEPEST_REPOSITORY {
@@ -254,18 +302,34 @@ impl Found {
             self.see(git.root, folder)?;
             let entry = entry.map_err(|error| TooMuch::Unreadable(folder.to_owned(), error))?;
             let path = entry.path();
-            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let name = entry.file_name();
+            let is = |names: &[&str]| inside && names.iter().any(|known| name == *known);
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) || is(HELD_IN_GIT) || is(HOLD_OTHERS) {
                 continue;
             }
-            match fs::symlink_metadata(path.join("HEAD")) {
-                Ok(_) => self.repository(git, &path, depth + 1)?,
-                Err(error) => {
-                    self.is_nothing_to_hold(&path.join("HEAD"), error)?;
-                    self.repositories(git, &path, depth + 1)?;
-                }
+            let of_others = is(NAMES_OF_OTHERS);
+            if self.is_among_submodules(&path, of_others)? {
+                self.repository(git, &path, depth + 1)?;
+            } else if of_others {
+                continue;
             }
+            self.repositories(git, &path, depth + 1)?;
         }
         Ok(())
+    }
+
+    /// Whether a folder where git keeps the repositories of submodules is one of them.
+    fn is_among_submodules(&self, folder: &Path, of_others: bool) -> Result<bool, TooMuch> {
+        for tell in TELLS {
+            let path = folder.join(tell);
+            match fs::symlink_metadata(&path) {
+                // there is a `HEAD` in `logs` too
+                Ok(_) if of_others && *tell == "HEAD" => {}
+                Ok(_) => return Ok(true),
+                Err(error) => self.is_nothing_to_hold(&path, error)?,
+            }
+        }
+        Ok(false)
     }
 
     /// Holds what settings name, as git in this working tree would read it.
@@ -310,13 +374,9 @@ impl Found {
     fn hold_named(&mut self, git: &Git, path: &Path) -> Result<(), TooMuch> {
         for path in [Some(path.to_owned()), path.canonicalize().ok()].into_iter().flatten() {
             // another mount is looked through by itself
-            let elsewhere = git
-                .other_mounts
-                .iter()
-                .any(|at| at != git.root && path.starts_with(at) && at.starts_with(git.root));
             if let Some(place) = path.strip_prefix(git.root).ok().and_then(Path::to_str)
                 && !place.is_empty()
-                && !elsewhere
+                && git.has(&path)
             {
                 self.hold(git.root, place)?;
                 self.words.insert(path, NAMED);
@@ -455,6 +515,50 @@ mod tests {
         tree.write("b", "");
         let look = super::super::held::look(tree.path(), &BTreeSet::new());
         assert!(matches!(look, Err(TooMuch::Settings(_))));
+    }
+
+    #[test]
+    fn what_a_server_puts_beside_submodules_repositories_hides_none_of_them() {
+        let lib = [".git/modules/third_party/lib/config", ".git/modules/third_party/lib/hooks"];
+        let tree = Tree::of(&[".git/HEAD", lib[0], &format!("{}/x", lib[1])]);
+        assert_eq!(tree.names(&tree.look().held), lib, "with nothing but what is held");
+        for planted in ["HEAD", "config", "objects/x", "refs/x", "hooks/x", "commondir"] {
+            let at = format!(".git/modules/third_party/{planted}");
+            let tree = Tree::of(&[".git/HEAD", lib[0], &format!("{}/x", lib[1]), &at]);
+            let held = tree.names(&tree.look().held);
+            assert!(lib.iter().all(|name| held.iter().any(|held| held == name)), "{planted}: {held:?}");
+        }
+        // a repository's own branches, logs and objects are nothing of the kind
+        let tree = Tree::of(&[
+            ".git/modules/x/config",
+            ".git/modules/x/refs/heads/config",
+            ".git/modules/x/refs/heads/hooks/y",
+            ".git/modules/x/logs/HEAD",
+            ".git/modules/x/logs/refs/heads/config",
+            ".git/modules/x/objects/ab/cd",
+        ]);
+        assert_eq!(tree.names(&tree.look().held), [".git/modules/x/config"]);
+    }
+
+    #[test]
+    fn a_repository_is_found_where_the_file_of_its_tree_says_however_deep() {
+        let deep = "a/b/c/d/e/f/g";
+        let tree = Tree::of(&[&format!("{deep}/config"), &format!("{deep}/hooks/x")]);
+        tree.write(".git", &format!("gitdir: {}\n", tree.path().join(deep).display()));
+        let held = [".git".to_owned(), format!("{deep}/config"), format!("{deep}/hooks")];
+        assert_eq!(tree.names(&tree.look().held), held);
+        // and what a repository says it shares with another
+        let common = Tree::of(&[".git/HEAD", &format!("{deep}/config")]);
+        common.write(".git/commondir", &format!("../{deep}\n"));
+        let held = [".git/commondir".to_owned(), format!("{deep}/config")];
+        assert_eq!(common.names(&common.look().held), held);
+    }
+
+    #[test]
+    fn a_repository_without_a_tree_is_known_by_its_settings_when_the_rest_was_moved_away() {
+        let tree = Tree::of(&["bare/hooks/x", "other/config", "other/hooks/x"]);
+        tree.write("bare/config", "[core]\n\trepositoryFormatVersion = 0\n\tbare = true\n");
+        assert_eq!(tree.names(&tree.look().held), ["bare/config", "bare/hooks"]);
     }
 
     #[test]
