@@ -11,6 +11,7 @@
 mod aliases;
 pub mod forbidden;
 pub mod held;
+mod leads;
 mod refused;
 mod repository;
 mod settings;
@@ -220,6 +221,8 @@ pub struct Told {
     pub held: Vec<Shown>,
     /// Names in it that should, and cannot.
     pub loose: Vec<Shown>,
+    /// Those of read-only files that have a second name, by which they can be written to.
+    pub twice: Vec<Shown>,
     /// Whether it belongs to root, and the server will be nobody to it.
     pub roots: bool,
 }
@@ -231,6 +234,8 @@ pub struct Changes {
     pub appeared: Vec<Shown>,
     /// Held places that are another file now.
     pub replaced: Vec<Shown>,
+    /// Held files that have a second name now, by which they can be written to.
+    pub doubled: Vec<Shown>,
     /// Folders that can no longer be looked through, each with the reason: no start will give them.
     pub closed: Vec<Shown>,
 }
@@ -286,10 +291,32 @@ impl Folders {
                 path: Shown::new(folder.mount.path().as_str()),
                 held: texts(&folder.found.held),
                 loose: texts(&folder.found.links),
+                twice: texts(&folder.found.twice),
                 roots: folder.owner.0 == 0 && !self.user.is_root(),
             }
         };
         self.all.iter().map(of).collect()
+    }
+
+    /// Held files that have a second name, a hard link. There is no telling where that is, and whoever writes to it
+    /// writes to the held file.
+    pub fn second_names(&self) -> impl Iterator<Item = &PathBuf> {
+        self.all.iter().flat_map(|folder| &folder.found.twice)
+    }
+
+    /// That no held file has a second name but those that had one before.
+    ///
+    /// # Errors
+    /// [`FolderRefused::SecondName`]
+    pub fn no_new_second_name(&self, before: &BTreeSet<PathBuf>) -> Result<(), FolderRefused> {
+        let new = |folder: &&Folder| folder.found.twice.iter().find(|path| !before.contains(*path)).cloned();
+        match self.all.iter().find_map(|folder| Some((folder, new(&folder)?))) {
+            Some((folder, file)) => Err(FolderRefused::SecondName {
+                path: Shown::new(folder.mount.path().as_str()),
+                file: Shown::new(&file.to_string_lossy()),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// What changed since they were judged, of what a server should not have changed.
@@ -304,6 +331,8 @@ impl Folders {
                     changes
                         .appeared
                         .extend(now.there().filter(|path| !before.contains(path)).map(|path| shown(path)));
+                    let doubled = now.twice.iter().filter(|path| !folder.found.twice.contains(*path));
+                    changes.doubled.extend(doubled.map(|path| shown(path)));
                 }
                 Err(why) => {
                     let why: Shown = why.into();

@@ -7,6 +7,8 @@
 //! Invariants: the image has the pin's tree digest and is for its user, or nothing starts; every folder is judged anew; a credential goes over the link and nowhere
 //! else; a plan without egress gets a gate that opens for nothing.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::egress::{Egress, EgressRule};
@@ -48,6 +50,8 @@ pub struct Surroundings {
     pub roots: Option<Vec<u8>>,
     /// What folders are judged by.
     pub grounds: Grounds,
+    /// Held files that have a second name, as far as that is known; none where nothing is.
+    pub second_names: Option<BTreeSet<PathBuf>>,
     /// Whose homes are kept, of plans that keep theirs. None where nothing is to be left behind, as after a trial: the
     /// server then has an empty home in memory.
     pub keep: Option<HomeId>,
@@ -90,6 +94,9 @@ pub async fn start(
     }
     // last before the engine is asked: a path can lead elsewhere than when it was agreed to
     let folders = Folders::judge_again(plan.mounts(), plan.user(), &around.grounds)?;
+    if let Some(before) = &around.second_names {
+        folders.no_new_second_name(before)?;
+    }
     let profile = profile.with_folders(&folders);
     let labels = Labels::from([(label::TREE.into(), plan.tree_digest().to_string())]);
     let gate = Arc::clone(&egress);

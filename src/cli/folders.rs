@@ -63,14 +63,14 @@ impl FoldersAsked {
 }
 
 fn facts(told: Told, asked: &MountAsked) -> FolderFacts {
-    let Told { path, held, loose, roots } = told;
+    let Told { path, held, loose, twice, roots } = told;
     // `~`, a relative path or a slash at the end lead where they say; a link leads elsewhere
     let plain = std::path::absolute(&asked.path)
         .is_ok_and(|typed| typed.components().eq(path_of(&path).components()))
         || asked.path.starts_with('~')
         || asked.path.split('/').any(|part| part == "..");
     let typed = (!plain).then(|| Shown::new(&asked.path));
-    FolderFacts { path, typed, held, loose, roots }
+    FolderFacts { path, typed, held, loose, twice, roots }
 }
 
 fn path_of(shown: &Shown) -> std::path::PathBuf {
@@ -90,12 +90,18 @@ pub fn report_changes(out: &Out, pin: &Pin, folders: &Folders) {
     for path in changes.replaced.iter().take(TOLD) {
         out.warn(format!("{name}: {path} was replaced while it ran; see that it says what you want"));
     }
+    for path in changes.doubled.iter().take(TOLD) {
+        out.warn(format!(
+            "{name}: {path} has a second name since it ran (a hard link), by which it can be written to: find that with `find -samefile` and remove it, and see that the file says what you want"
+        ));
+    }
     for folder in changes.closed.iter().take(TOLD) {
         out.warn(format!(
             "{name}: what it did there can no longer be judged, and it is not started with it again: {folder}"
         ));
     }
-    let more = changes.appeared.len().saturating_sub(TOLD) + changes.replaced.len().saturating_sub(TOLD);
+    let all = [&changes.appeared, &changes.replaced, &changes.doubled];
+    let more: usize = all.iter().map(|told| told.len().saturating_sub(TOLD)).sum();
     if more > 0 {
         out.warn(format!("{name}: and {more} more like these"));
     }

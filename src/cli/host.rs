@@ -318,6 +318,7 @@ impl Host {
             language: place::language(),
             roots,
             grounds: self.grounds(),
+            second_names: None,
             keep: Some(self.home.id()?),
         })
     }

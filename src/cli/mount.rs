@@ -129,7 +129,7 @@ fn mounted(host: &Host, prepared: &Prepared) -> Result<Option<Pin>, Failure> {
 /// not be before.
 async fn again(host: &Host, out: &Out, pin: Pin, prepared: &Prepared) -> Result<ExitCode, Failure> {
     let (image, fresh) = install(host, out, &pin, prepared.archive.as_deref()).await?;
-    start::remember(host, &pin, &image)?;
+    start::remember(host, &pin, &image, None)?;
     if pin.surface().is_none() {
         try_and_pin(host, out, &pin, &image).await?;
     }
@@ -245,7 +245,7 @@ async fn try_and_pin(host: &Host, out: &Out, pin: &Pin, image: &Image) -> Result
     // From here on the server is mounted: a failure would take its image and leave its pin in force. What follows is
     // harmless to lose, so that is said and no more.
     let kept = History::keep(host.home(), pin.plan(), &denied, Timestamp::now()).map_err(Failure::from);
-    if let Err(error) = kept.and_then(|()| start::remember(host, &pin, image)) {
+    if let Err(error) = kept.and_then(|()| start::remember(host, &pin, image, None)) {
         out.warn(format!("{} is mounted, but a note about it could not be kept: {error}", pin.name()));
     }
     Ok(surveys)

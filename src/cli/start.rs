@@ -151,6 +151,8 @@ pub async fn start(
     // what a trial writes is nobody's
     if command == TRIAL {
         around.keep = None;
+    } else {
+        around.second_names = LocalFacts::load(host.home(), pin.name())?.second_names;
     }
     let started = server::start(engine, image, pin, given, &around, host.resolver()).await?;
     let Server { cage, running, egress, folders, mask } = started;
@@ -179,16 +181,18 @@ pub async fn start_mounted(
     let given = Given::gather(host.home(), pin.plan()).await?;
     let image = sealed(host, pin).await?;
     let live = start(host, pin, &image, given, command, listen).await?;
-    remember(host, pin, &image)?;
+    remember(host, pin, &image, Some(&live.folders))?;
     Ok(live)
 }
 
-/// Notes which image is this pin's, so that the next start need not search.
-pub fn remember(host: &Host, pin: &Pin, image: &Image) -> Result<(), Failure> {
+/// Notes which image is this pin's, so that the next start need not search; and what the folders are like that it is
+/// started with, none where it is agreed to anew.
+pub fn remember(host: &Host, pin: &Pin, image: &Image, folders: Option<&Folders>) -> Result<(), Failure> {
     let facts = LocalFacts {
         image: Some(image.id().as_str().to_owned()),
         tree: Some(image.tree()),
         last_run: Some(Timestamp::now()),
+        second_names: folders.map(|folders| folders.second_names().cloned().collect()),
     };
     Ok(facts.save(host.home(), pin.name())?)
 }

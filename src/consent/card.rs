@@ -398,8 +398,12 @@ fn seen_of(folder: &FolderFacts) -> Vec<(&'static str, Voice, String)> {
         seen.push(("mount-held", Voice::Ours, format!("stays read-only: {}", list(&folder.held))));
     }
     if !folder.loose.is_empty() {
-        let text = format!("links, which it can replace: {}", list(&folder.loose));
+        let text = format!("links, which it can turn elsewhere: {}", list(&folder.loose));
         seen.push(("mount-links", Voice::Notice, text));
+    }
+    if !folder.twice.is_empty() {
+        let text = format!("can be written to by a second name, a hard link: {}", list(&folder.twice));
+        seen.push(("mount-second-names", Voice::Notice, text));
     }
     if folder.roots {
         let text = "belongs to root: it reads there what everybody on this machine may, and nothing else";

@@ -202,6 +202,7 @@ fn the_card_of_a_server_with_folders() {
         typed: typed.map(Shown::new),
         held: held.iter().map(|name| Shown::new(name)).collect(),
         loose: loose.iter().map(|name| Shown::new(name)).collect(),
+        twice: loose.iter().map(|_| Shown::new(".git/config")).collect(),
         roots,
     };
     let facts = Facts {

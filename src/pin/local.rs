@@ -3,6 +3,7 @@
 //! Which image was sealed for it, and when it last ran. Beside the store, not in it, so a store can be committed.
 //! Losing it is harmless: the image is found again by its label, or made again.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -15,7 +16,7 @@ use crate::state::{Home, StateError, read_private, remove_private, write_private
 const DIRECTORY: &str = "local";
 
 /// Bytes of such a file.
-const LIMIT: u64 = 16 * 1024;
+const LIMIT: u64 = 4 * 1024 * 1024;
 
 /// What is known on this machine about one mounted server.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub struct LocalFacts {
     pub tree: Option<Digest>,
     /// When it was last started.
     pub last_run: Option<Timestamp>,
+    /// Files in its folders that stay read-only and had a second name at the last start, as those it was agreed to
+    /// with; none before the first.
+    pub second_names: Option<BTreeSet<PathBuf>>,
 }
 
 impl LocalFacts {

@@ -51,6 +51,9 @@ pub struct FolderFacts {
     pub held: Vec<Shown>,
     /// Names in it that should stay so, and cannot, since they are links.
     pub loose: Vec<Shown>,
+    /// Those of read-only files that have a second name, by which they can be written to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub twice: Vec<Shown>,
     /// Whether it belongs to root, whom the server is nobody to.
     pub roots: bool,
 }
@@ -62,6 +65,8 @@ struct FolderFactsFile {
     typed: Option<String>,
     held: Vec<String>,
     loose: Vec<String>,
+    #[serde(default)]
+    twice: Vec<String>,
     roots: bool,
 }
 
@@ -73,6 +78,7 @@ impl From<FolderFactsFile> for FolderFacts {
             typed: file.typed.as_deref().map(Shown::new),
             held: all(file.held),
             loose: all(file.loose),
+            twice: all(file.twice),
             roots: file.roots,
         }
     }
@@ -106,6 +112,7 @@ mod tests {
                 typed: Some(Shown::new("x")),
                 held: vec![Shown::new(".git/config")],
                 loose: Vec::new(),
+                twice: vec![Shown::new(".git/config")],
                 roots: true,
             }],
             ..Facts::default()

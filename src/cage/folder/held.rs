@@ -124,19 +124,23 @@ const MOST_ENTRIES: usize = 100_000;
 /// leave some of them out would be to hold nothing.
 const MOST_PLACES: usize = 512;
 /// Folders that are not looked into: what packages bring along is opened by nobody, and there is much of it.
-const NOT_INTO: &[&str] = &["node_modules", "__pycache__"];
+pub(super) const NOT_INTO: &[&str] = &["node_modules", "__pycache__"];
 
 /// What makes a folder a Python environment, whose interpreter editors run and shells switch to. Source: PEP 405.
-const ENVIRONMENT: &str = "pyvenv.cfg";
+pub(super) const ENVIRONMENT: &str = "pyvenv.cfg";
 
 /// What was found in a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// Files and folders to be held, absolute.
     pub held: BTreeSet<PathBuf>,
-    /// Names to be held that are symbolic links, on which nothing can be mounted, or that have another name as a file,
-    /// by which they can be written to.
+    /// Names to be held that are symbolic links, on which nothing can be mounted; and links in held places that lead to
+    /// what cannot be held.
     pub links: BTreeSet<PathBuf>,
+    /// Places to be held that have one of these links on the way.
+    pub(super) behind: BTreeSet<PathBuf>,
+    /// Held files that have another name, by which they can be written to.
+    pub(super) twice: BTreeSet<PathBuf>,
     /// What people are told of a place that is held for another reason than its name.
     pub(super) words: BTreeMap<PathBuf, &'static str>,
     /// Where git keeps repositories.
@@ -297,6 +301,7 @@ pub(super) fn look(root: &Path, other_mounts: &BTreeSet<PathBuf>) -> Result<Foun
             }
         }
     }
+    found.follow(&git)?;
     (found.seen, found.all_seen) = Default::default();
     // not before all were seen: which folder has most of them is what a person has to be told
     if found.held.len() + found.links.len() > MOST_PLACES {
@@ -407,10 +412,8 @@ impl Found {
             match fs::symlink_metadata(&path) {
                 Ok(found) if found.is_symlink() => {
                     self.links.insert(path);
+                    self.behind.insert(folder.join(place));
                     return Ok(());
-                }
-                Ok(found) if found.is_file() && found.nlink() > 1 => {
-                    self.links.insert(path.clone());
                 }
                 Ok(_) => {}
                 Err(error) => return self.is_nothing_to_hold(&path, error),
@@ -433,8 +436,16 @@ impl Found {
         names.into_iter().map(counted).collect()
     }
 
-    /// The table's word for a place.
+    /// The table's word for a place, or for the one it lies in.
     fn word(&self, path: &Path) -> String {
+        let around = path.ancestors().skip(1).find(|above| self.held.contains(*above));
+        match around {
+            Some(held) if !self.held.contains(path) => format!("{}/…", self.word_of_one(held)),
+            _ => self.word_of_one(path),
+        }
+    }
+
+    fn word_of_one(&self, path: &Path) -> String {
         let last = path.file_name().unwrap_or_default().to_string_lossy();
         let row = HELD.iter().flat_map(|row| row.names).find(|pattern| match pattern.contains('/') {
             // a link can be on the way to a place

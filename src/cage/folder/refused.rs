@@ -103,6 +103,14 @@ pub enum FolderRefused {
     /// Root was allowed, and no folder is root's.
     #[error("no folder that was named belongs to root")]
     RootForNothing,
+    /// A file that stays read-only has come by a second name.
+    #[error("{file} can be written to by another name, which it did not have")]
+    SecondName {
+        /// The folder.
+        path: Shown,
+        /// The file.
+        file: Shown,
+    },
     /// Its owner is no longer the one that the plan says.
     #[error("the folders belong to another user than when they were agreed to")]
     OtherOwner {
@@ -151,6 +159,9 @@ impl FolderRefused {
                 format!("a server runs as one user, and they belong to {one} and {other}")
             }
             Self::RootForNothing => "a server runs as root only for a folder of root's".to_owned(),
+            Self::SecondName { .. } => {
+                "it stays read-only, and a second name of it (a hard link) does not; a server can have made one while a program of this machine replaced the file".to_owned()
+            }
             Self::OtherOwner { was, is } => format!("the server was to run as {was}, and would run as {is} now"),
         }
     }
@@ -196,6 +207,9 @@ impl FolderRefused {
             ),
             Self::TwoOwners { .. } => "give them one owner (`chown -R`), or mount a server for each".to_owned(),
             Self::RootForNothing => "leave `--allow-root` out".to_owned(),
+            Self::SecondName { path, file } => format!(
+                "find the other name (`find '{path}' -samefile '{file}'`) and remove it if you did not make it, or mount the server again to agree to it; and see that the file says what you want"
+            ),
             Self::OtherOwner { was, .. } => {
                 format!("give the folders back (`chown -R {was}`), or mount the server again to agree to it")
             }

@@ -72,7 +72,7 @@ struct Named {
 
 /// What git takes into account for every repository in one folder.
 pub(super) struct Git<'a> {
-    root: &'a Path,
+    pub(super) root: &'a Path,
     other_mounts: &'a BTreeSet<PathBuf>,
     home: Option<PathBuf>,
     of_user: Vec<Named>,
@@ -129,7 +129,7 @@ impl<'a> Git<'a> {
     }
 
     /// Whether a path is in the folder that is looked through, and in no other mount.
-    fn has(&self, path: &Path) -> bool {
+    pub(super) fn has(&self, path: &Path) -> bool {
         let elsewhere = |at: &PathBuf| at != self.root && path.starts_with(at) && at.starts_with(self.root);
         path.starts_with(self.root) && !self.other_mounts.iter().any(elsewhere)
     }
@@ -173,7 +173,7 @@ fn of_tree(tree: &Path) -> Option<PathBuf> {
 }
 
 /// A path without `.` and `..`, as it is spelled: a link on the way is another spelling, which is looked at as well.
-fn without_dots(path: &Path) -> PathBuf {
+pub(super) fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
@@ -339,7 +339,7 @@ impl Found {
                 Names::Tree(_) => {}
                 Names::Settings(path) => {
                     if let Some(path) = git.path(path, by.parent().unwrap_or(by)) {
-                        self.hold_named(git, &path)?;
+                        self.hold_named(git, &path, NAMED)?;
                     }
                 }
                 Names::Hooks(path) => {
@@ -348,7 +348,7 @@ impl Found {
                     if git.root == path || around {
                         return Err(TooMuch::Hooks(by.clone()));
                     }
-                    self.hold_named(git, &path)?;
+                    self.hold_named(git, &path, NAMED)?;
                 }
                 Names::Command(command) => {
                     for (at, word) in settings::words(command).enumerate() {
@@ -360,7 +360,7 @@ impl Found {
                         let below = word.trim_start_matches('/');
                         for path in [git.path(word, tree), git.path(below, tree)].into_iter().flatten() {
                             if fs::metadata(&path).is_ok_and(|found| found.is_file()) {
-                                self.hold_named(git, &path)?;
+                                self.hold_named(git, &path, NAMED)?;
                             }
                         }
                     }
@@ -371,7 +371,7 @@ impl Found {
     }
 
     /// Holds a place by the name it was given, and by its own.
-    fn hold_named(&mut self, git: &Git, path: &Path) -> Result<(), TooMuch> {
+    pub(super) fn hold_named(&mut self, git: &Git, path: &Path, why: &'static str) -> Result<(), TooMuch> {
         for path in [Some(path.to_owned()), path.canonicalize().ok()].into_iter().flatten() {
             // another mount is looked through by itself
             if let Some(place) = path.strip_prefix(git.root).ok().and_then(Path::to_str)
@@ -379,7 +379,7 @@ impl Found {
                 && git.has(&path)
             {
                 self.hold(git.root, place)?;
-                self.words.insert(path, NAMED);
+                self.words.entry(path).or_insert(why);
             }
         }
         Ok(())

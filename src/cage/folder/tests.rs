@@ -177,6 +177,31 @@ fn tells_what_came_to_be_and_what_was_replaced() {
 }
 
 #[test]
+fn tells_a_second_name_that_a_held_file_came_by_and_refuses_a_start_with_it() {
+    let here = Here::new();
+    here.folder("w/.git/hooks");
+    for file in ["w/.git/config", "w/.git/hooks/pre-commit"] {
+        fs::write(here.path(file), "x").unwrap();
+    }
+    let write = here.mount("w", Access::Write);
+    fs::hard_link(here.path("w/.git/hooks/pre-commit"), here.path("w/mine")).unwrap();
+    let folders = here.judge(std::slice::from_ref(&write)).unwrap();
+    assert_eq!(folders.told()[0].twice, [Shown::new(".git/hooks/…")]);
+    let before: BTreeSet<PathBuf> = folders.second_names().cloned().collect();
+    assert_eq!(folders.no_new_second_name(&before), Ok(()));
+    assert_eq!(folders.changes(), Changes::default());
+
+    fs::hard_link(here.path("w/.git/config"), here.path("w/.git/x-c")).unwrap();
+    let shown = Shown::new(here.path("w/.git/config").to_str().unwrap());
+    assert_eq!(folders.changes().doubled, std::slice::from_ref(&shown));
+    let refused = here.judge(&[write]).unwrap().no_new_second_name(&before).unwrap_err();
+    assert!(matches!(&refused, FolderRefused::SecondName { file, .. } if *file == shown), "{refused}");
+    let failure = refused.at_a_start();
+    assert_eq!(failure.code(), Code::MountChanged);
+    assert!(failure.hint().to_string().contains("-samefile"), "{}", failure.hint());
+}
+
+#[test]
 fn runs_as_the_owner_and_as_nobody_for_what_is_roots() {
     let (read, write) = (Access::Read, Access::Write);
     let user = |all: &[Folder], me| whose(all, &grounds(me), None).map(|user| user.to_string());

@@ -193,7 +193,7 @@ fn looks_no_deeper_than_it_says_and_not_into_what_packages_bring() {
 }
 
 #[test]
-fn a_link_is_told_apart_and_never_followed() {
+fn a_link_is_told_apart() {
     let tree = Tree::of(&["AGENTS.md", "elsewhere/x"]);
     symlink("AGENTS.md", tree.0.path().join("CLAUDE.md")).unwrap();
     symlink("elsewhere", tree.0.path().join(".github")).unwrap();
@@ -225,12 +225,13 @@ fn holds_repositories_of_submodules_however_their_names_are_made() {
 }
 
 #[test]
-fn what_has_a_second_name_is_held_and_said_to_be_loose() {
+fn what_has_a_second_name_is_held_and_noted() {
     let tree = Tree::of(&[".git/HEAD", ".git/config"]);
     fs::hard_link(tree.0.path().join(".git/config"), tree.0.path().join("other")).unwrap();
     let found = tree.look();
     assert_eq!(tree.names(&found.held), [".git/config"]);
-    assert_eq!(tree.names(&found.links), [".git/config"]);
+    assert_eq!(tree.names(&found.twice), [".git/config"]);
+    assert_eq!(found.links, BTreeSet::new());
 }
 
 #[test]
