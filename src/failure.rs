@@ -133,6 +133,20 @@ impl Failure {
         self
     }
 
+    /// The same, in other words where `told` has some. The hint stays: it is ours, and its commands must work.
+    #[must_use]
+    pub fn reworded(&self, told: impl Fn(&str) -> Option<String>) -> Self {
+        let part =
+            |part: &Shown| told(&part.to_string()).map_or_else(|| part.clone(), |text| Shown::new(&text));
+        Self {
+            code: self.code,
+            what: part(&self.what),
+            why: part(&self.why),
+            hint: self.hint.clone(),
+            last_words: self.last_words.iter().map(part).collect(),
+        }
+    }
+
     /// The stable code.
     pub fn code(&self) -> Code {
         self.code

@@ -88,8 +88,8 @@ async fn call(
             super::out::server_line(line);
         }
     };
-    let live = start::start_mounted(host, pin, "call", listen).await?;
-    let Live { input, output, handle, words, egress, folders, cage, mask: _ } = live;
+    let live = start::start_mounted(host, out, pin, "call", listen).await?;
+    let Live { input, output, handle, words, egress, folders, cage, mask } = live;
     let (ours, theirs) = tokio::io::duplex(BUFFER);
     let (from_client, to_client) = tokio::io::split(theirs);
     let (reader, writer) = tokio::io::split(ours);
@@ -123,7 +123,7 @@ async fn call(
     let keeper = Keeper::new(host.home(), pin.plan(), Arc::clone(&egress));
     conclude(out, pin, &keeper, &egress.tally());
     report_changes(out, pin, &folders);
-    let outcome = match asked {
+    let outcome = match asked.map_err(|error| error.without(&mask)) {
         Ok(result) => Ok(Called::Result(result)),
         Err(error) if error.is_other_era() => Ok(Called::OtherEra),
         Err(error @ PeerError::Refused { .. }) => Err(Failure::new(

@@ -230,7 +230,7 @@ async fn try_and_pin(host: &Host, out: &Out, pin: &Pin, image: &Image) -> Result
         Ok(_) => {
             out.step("trying it out in a cage");
             let mut tried = Tally::default();
-            let seen = trial::trial(host, &pin, image, &mut tried).await;
+            let seen = trial::trial(host, out, &pin, image, &mut tried).await;
             out.pause();
             egress::report(out, &pin, &tried);
             surveys = seen?;

@@ -4,12 +4,12 @@
 //! standard error; both take text only after it was made safe to draw, so no word of a server's, a registry's or
 //! a package manager's reaches a terminal raw.
 //!
-//! Invariant: while a server is proxied, standard output belongs to the protocol, and no method here that writes
-//! to it is called.
+//! Invariants: while a server is proxied, standard output belongs to the protocol, and no method here that writes
+//! to it is called; once a server has credentials, nothing that is said on the way, a failure included, holds one.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use crate::consent::{Card, Palette};
 use crate::failure::Failure;
 use crate::install::Progress;
+use crate::secret::Mask;
 use crate::text::Shown;
 
 /// Columns where the terminal does not say, or there is none.
@@ -51,12 +52,31 @@ pub struct Out {
     verbose: bool,
     colour: Colour,
     spinner: Mutex<Option<ProgressBar>>,
+    masks: Mutex<Vec<Arc<Mask>>>,
 }
 
 impl Out {
     /// As the global options say.
     pub fn new(json: bool, quiet: bool, verbose: bool, colour: Colour) -> Self {
-        Self { json, quiet, verbose, colour, spinner: Mutex::new(None) }
+        Self { json, quiet, verbose, colour, spinner: Mutex::new(None), masks: Mutex::default() }
+    }
+
+    /// From now on these credentials are left out of what is said on the way: a server that has them was started, and
+    /// what is said may quote it.
+    pub fn without(&self, mask: Arc<Mask>) {
+        self.masks.lock().unwrap_or_else(PoisonError::into_inner).push(mask);
+    }
+
+    /// The text without credentials; none where it has none.
+    fn hide(&self, text: &str) -> Option<String> {
+        let masks = self.masks.lock().unwrap_or_else(PoisonError::into_inner);
+        masks.iter().fold(None, |hidden, mask| mask.hide(hidden.as_deref().unwrap_or(text)).or(hidden))
+    }
+
+    /// Words said on the way, safe to draw and without credentials.
+    fn told(&self, text: &dyn Display) -> Shown {
+        let text = text.to_string();
+        Shown::new(self.hide(&text).as_deref().unwrap_or(&text))
     }
 
     /// Whether results are JSON.
@@ -130,18 +150,19 @@ impl Out {
     /// Something said on the way; not under `--quiet`.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {
-            self.say(&format!("{}\n", Shown::new(&text.to_string())));
+            self.say(&format!("{}\n", self.told(&text)));
         }
     }
 
     /// A warning: said under `--quiet` too.
     pub fn warn(&self, text: impl Display) {
-        self.say(&format!("pinfold: {}\n", Shown::new(&text.to_string())));
+        self.say(&format!("pinfold: {}\n", self.told(&text)));
     }
 
     /// A failure, in its three parts or as JSON.
     pub fn failure(&self, failure: &Failure) {
         self.pause();
+        let failure = failure.reworded(|part| self.hide(part));
         if self.json {
             let error = json!({"error": {
                 "code": failure.code().name(),
@@ -186,7 +207,7 @@ impl Progress for Out {
         if self.quiet {
             return;
         }
-        let what = Shown::new(what);
+        let what = self.told(&what);
         if !io::stderr().is_terminal() {
             return complain(&format!("  {what} …\n"));
         }

@@ -23,7 +23,6 @@ use crate::cage::egress::Keeper;
 use crate::failure::{Code, Failure};
 use crate::pin::Pin;
 use crate::proxy::{self, Event, Left, Sightings, Streams, opener};
-use crate::secret::Mask;
 use crate::state::{Audit, AuditEvent};
 
 /// How long a server may take to answer its client's opener.
@@ -39,7 +38,7 @@ pub struct Args {
 
 pub async fn run(args: &Args, opened: &Opened, stop: &mut Stop, out: &Out) -> Result<ExitCode, Failure> {
     let serving = async {
-        let starting = prepare(&args.name, opened).await;
+        let starting = prepare(&args.name, opened, out).await;
         match starting {
             Ok(ready) => Ok(ready),
             Err(failure) => {
@@ -54,7 +53,7 @@ pub async fn run(args: &Args, opened: &Opened, stop: &mut Stop, out: &Out) -> Re
         status = stop.told() => return Ok(status),
     };
 
-    let Live { input, output, handle, words, egress, folders, mask, cage } = live;
+    let Live { input, output, handle, words, egress, folders, mask: _, cage } = live;
     let (tell, mut told_of) = mpsc::channel(EVENTS);
     let streams = Streams {
         from_client: stdio::input(),
@@ -77,7 +76,7 @@ pub async fn run(args: &Args, opened: &Opened, stop: &mut Stop, out: &Out) -> Re
     let session = proxy::session(streams, policy, tell, ended, stdio::input_gone());
     let narrate = async {
         while let Some(event) = told_of.recv().await {
-            narrate(out, &host, &pin, &mask, &event);
+            narrate(out, &host, &pin, &event);
             if event == Event::Sighted {
                 keep_first_seen().await;
             }
@@ -113,21 +112,20 @@ pub async fn run(args: &Args, opened: &Opened, stop: &mut Stop, out: &Out) -> Re
 }
 
 /// Everything up to a running server.
-async fn prepare(name: &str, opened: &Opened) -> Result<(Arc<Host>, Pin, Live), Failure> {
+async fn prepare(name: &str, opened: &Opened, out: &Out) -> Result<(Arc<Host>, Pin, Live), Failure> {
     let host = super::open(opened)?;
     let pin = start::pin(&host, name, &start::NOT_STARTED)?;
     // what earlier launches left is nothing this start has to wait for
     let sweeper = Arc::clone(&host);
     host.engine().await?;
     tokio::spawn(async move { sweeper.sweep().await });
-    let live = start::start_mounted(&host, &pin, "run", out::server_line).await?;
+    let live = start::start_mounted(&host, out, &pin, "run", out::server_line).await?;
     Ok((host, pin, live))
 }
 
-fn narrate(out: &Out, host: &Host, pin: &Pin, mask: &Mask, event: &Event) {
+fn narrate(out: &Out, host: &Host, pin: &Pin, event: &Event) {
     let name = pin.name();
-    // names of items and lines are the server's own words
-    let warn = |text: String| out.warn(mask.hide(&text).unwrap_or(text));
+    let warn = |text: String| out.warn(text);
     match event {
         Event::Refused { kind, name: item, verdict } => {
             let rules: Vec<&str> = verdict.hits().iter().map(|hit| hit.rule()).collect();

@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 
 use super::advice;
 use super::host::Host;
+use super::out::Out;
 use crate::cage::Cage;
 use crate::cage::egress::Egress;
 use crate::cage::engine::{Engine, ImageId};
@@ -132,9 +133,10 @@ pub async fn image(host: &Host, pin: &Pin) -> Result<Option<Image>, Failure> {
 
 /// Starts the server of a pin.
 ///
-/// `listen` gets each line of its standard error, safe to draw.
+/// `listen` gets each line of its standard error, safe to draw. From here on `out` says nothing of its credentials.
 pub async fn start(
     host: &Host,
+    out: &Out,
     pin: &Pin,
     image: &Image,
     given: Given,
@@ -156,6 +158,7 @@ pub async fn start(
     }
     let started = server::start(engine, image, pin, given, &around, host.resolver()).await?;
     let Server { cage, running, egress, folders, mask } = started;
+    out.without(Arc::clone(&mask));
     let words = LastWords::default();
     tokio::spawn(hear(running.stderr, words.clone(), Arc::clone(&mask), listen));
     Ok(Live {
@@ -173,6 +176,7 @@ pub async fn start(
 /// Everything from a pin to a running server, for commands that need it mounted and sealed.
 pub async fn start_mounted(
     host: &Host,
+    out: &Out,
     pin: &Pin,
     command: &'static str,
     listen: impl Fn(&Shown) + Send + Sync + 'static,
@@ -180,7 +184,7 @@ pub async fn start_mounted(
     // before the engine is asked: a missing credential is the user's to fix, whatever the engine's state
     let given = Given::gather(host.home(), pin.plan()).await?;
     let image = sealed(host, pin).await?;
-    let live = start(host, pin, &image, given, command, listen).await?;
+    let live = start(host, out, pin, &image, given, command, listen).await?;
     remember(host, pin, &image, Some(&live.folders))?;
     Ok(live)
 }

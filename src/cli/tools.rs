@@ -31,7 +31,7 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     let mut survey = None;
     let mut tried = Tally::default();
     for era in Era::ALL {
-        match look(host, &pin, &image, era, era.widest(), &mut tried).await? {
+        match look(host, out, &pin, &image, era, era.widest(), &mut tried).await? {
             Look::Seen(seen) => {
                 survey = Some(seen);
                 break;

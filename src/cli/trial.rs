@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use super::host::Host;
+use super::out::Out;
 use super::start::{self, Live};
 use crate::cage::egress::Tally;
 use crate::cage::image::Image;
@@ -22,15 +23,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Every look at a server that succeeded.
 ///
 /// What the server reached and tried is added to `tried`, whatever comes of it.
-pub async fn trial(host: &Host, pin: &Pin, image: &Image, tried: &mut Tally) -> Result<Vec<Survey>, Failure> {
+pub async fn trial(
+    host: &Host,
+    out: &Out,
+    pin: &Pin,
+    image: &Image,
+    tried: &mut Tally,
+) -> Result<Vec<Survey>, Failure> {
     let mut surveys = Vec::new();
     let mut first_failure = None;
     for era in Era::ALL {
-        match look(host, pin, image, era, era.widest(), tried).await? {
+        match look(host, out, pin, image, era, era.widest(), tried).await? {
             Look::Seen(survey) => {
                 surveys.push(*survey);
                 // one that shows itself to the widest client and not to the narrowest is still a server
-                if let Look::Seen(survey) = look(host, pin, image, era, era.narrowest(), tried).await? {
+                if let Look::Seen(survey) = look(host, out, pin, image, era, era.narrowest(), tried).await? {
                     surveys.push(*survey);
                 }
             }
@@ -70,6 +77,7 @@ pub enum Look {
 /// Starts the server once, asks it for everything as a client with these capabilities, and ends it.
 pub async fn look(
     host: &Host,
+    out: &Out,
     pin: &Pin,
     image: &Image,
     era: Era,
@@ -77,8 +85,8 @@ pub async fn look(
     tried: &mut Tally,
 ) -> Result<Look, Failure> {
     let given = Given::gather(host.home(), pin.plan()).await?;
-    let live = start::start(host, pin, image, given, start::TRIAL, |_| {}).await?;
-    let Live { input, output, mut handle, words, egress, cage, .. } = live;
+    let live = start::start(host, out, pin, image, given, start::TRIAL, |_| {}).await?;
+    let Live { input, output, mut handle, words, egress, cage, mask, .. } = live;
     let asked = async {
         let (mut peer, opened) = Peer::open(output, input, era, capabilities, PATIENCE).await?;
         Survey::take(&mut peer, &opened).await
@@ -88,6 +96,7 @@ pub async fn look(
         Ok(survey) => Look::Seen(Box::new(survey)),
         Err(error) if error.is_other_era() => Look::OtherEra,
         Err(error) => {
+            let error = error.without(&mask);
             let how = match &error {
                 PeerError::Ended { .. } | PeerError::Io(_) => {
                     let exit = tokio::time::timeout(Duration::from_secs(5), handle.exit()).await;

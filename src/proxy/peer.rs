@@ -17,6 +17,7 @@ use super::ledger::PAGES;
 use super::lines::{Line, Lines};
 use super::lists::{ITEMS, List};
 use crate::failure::{Code, Failure};
+use crate::secret::Mask;
 use crate::text::Shown;
 
 /// The most JSON values of one answer: its tree costs some hundred bytes a value.
@@ -99,7 +100,7 @@ pub enum PeerError {
         method: String,
         /// The error's code; 0 if it has none.
         code: i64,
-        /// The error's message.
+        /// The error's message, at most 500 characters of it.
         message: Shown,
         /// The whole error.
         error: Box<Value>,
@@ -124,6 +125,18 @@ pub enum PeerError {
 }
 
 impl PeerError {
+    /// The same without a server's credentials in what it quotes of the server.
+    #[must_use]
+    pub fn without(mut self, mask: &Mask) -> Self {
+        if let Self::Refused { message, error, .. } = &mut self
+            && let Some(hidden) = mask.hide(words_of(error))
+        {
+            // the whole message, for a value at the cut would be half in it
+            *message = cut(&hidden);
+        }
+        self
+    }
+
     /// Whether an opener failed only since the server does not know its era; the other one may work.
     pub fn is_other_era(&self) -> bool {
         match self {
@@ -332,14 +345,17 @@ fn read_answer(method: &str, envelope: &Envelope<'_>, failed: bool) -> Result<Va
             .map_err(|error| malformed(method, &error.to_string()));
     }
     let error: Map<String, Value> = serde_json::from_slice(envelope.error()).unwrap_or_default();
-    let message: String =
-        error.get("message").and_then(Value::as_str).unwrap_or_default().chars().take(500).collect();
-    Err(PeerError::Refused {
-        method: method.to_owned(),
-        code: error.get("code").and_then(Value::as_i64).unwrap_or_default(),
-        message: Shown::new(&message),
-        error: Box::new(Value::Object(error)),
-    })
+    let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
+    let error = Box::new(Value::Object(error));
+    Err(PeerError::Refused { method: method.to_owned(), code, message: cut(words_of(&error)), error })
+}
+
+fn words_of(error: &Value) -> &str {
+    error.get("message").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn cut(message: &str) -> Shown {
+    Shown::new(&message.chars().take(500).collect::<String>())
 }
 
 #[cfg(test)]
