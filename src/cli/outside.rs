@@ -85,7 +85,7 @@ impl Outsiders {
         let mut options: Vec<String> = Vec::new();
         let mut wants = false;
         for outside in &self.0 {
-            let word = Exactly(&outside.word);
+            let word = shown(&outside.word);
             match &outside.way {
                 Way::Written => said.push(format!("`{word}` {}", outside.otherwise.unwrap_or(ELSEWHERE))),
                 Way::Never { why, hint } => {
@@ -94,7 +94,7 @@ impl Outsiders {
                 Way::Mount { folder, writes } => {
                     said.push(format!("`{word}` {}", outside.otherwise.unwrap_or(NOT_IN)));
                     wants |= !writes;
-                    let option = format!("{folder}{}", if *writes { ":rw" } else { "" });
+                    let option = option(folder, *writes);
                     if !options.contains(&option) {
                         options.push(option);
                     }
@@ -145,19 +145,19 @@ const LINK: &str = "is a link, or leads through one, and the cage has only where
 
 impl Outside {
     fn remark(&self) -> String {
-        let word = Exactly(&self.word);
+        let word = shown(&self.word);
         let meant = self.meant.to_string_lossy();
-        let instead = self.otherwise.map(|why| format!("`{word}` {why}: write `{}`", Exactly(&meant)));
+        let instead = self.otherwise.map(|why| format!("`{word}` {why}: write `{}`", shown(&meant)));
         match (&self.way, instead) {
             (Way::Written, Some(instead)) => instead,
             (Way::Written, None) => format!("`{word}` {ELSEWHERE}"),
             (Way::Mount { folder, writes }, instead) => {
-                let option = shell_word(folder);
+                let to_write = shell_word(&option(folder, true));
                 let add = match writes {
-                    true => format!("add `--mount {}`", shell_word(&format!("{folder}:rw"))),
+                    true => format!("add `--mount {to_write}`"),
                     false => format!(
-                        "add `--mount {option}` (`{}` if it is to write there)",
-                        shell_word(&format!("{folder}:rw"))
+                        "add `--mount {}` (`{to_write}` if it is to write there)",
+                        shell_word(&option(folder, false))
                     ),
                 };
                 match instead {
@@ -170,6 +170,21 @@ impl Outside {
             }
         }
     }
+}
+
+/// A folder as a value of `--mount`. The last `:ro` or `:rw` is an access, whatever the folder is called.
+fn option(folder: &str, writes: bool) -> String {
+    match writes {
+        true => format!("{folder}:rw"),
+        false if folder.ends_with(":ro") || folder.ends_with(":rw") => format!("{folder}:ro"),
+        false => folder.to_owned(),
+    }
+}
+
+/// A word as a shell takes it, which is how the options beside it are written; unless not all of it can be seen.
+fn shown(word: &str) -> String {
+    let exactly = Exactly(word).to_string();
+    if exactly.contains("\\u{") { exactly } else { shell_word(word) }
 }
 
 /// What in a word may be a path: the word, what follows `=`, what follows a scheme, and the parts of a list.
@@ -209,7 +224,13 @@ fn judge(word: &str, plan: &Plan, here: &Path, grounds: &Grounds) -> Option<Outs
     };
     let outside =
         |meant: PathBuf, otherwise, way| Some(Outside { word: word.to_owned(), meant, otherwise, way });
-    let path = plain(&path);
+    let (typed, path) = (path.clone(), plain(&path));
+    // what `..` leaves behind a link is another folder for a shell than for the kernel: nobody can tell which is meant
+    let real =
+        |path: &Path| path.canonicalize().or_else(|_| path.parent().unwrap_or(path).canonicalize()).ok();
+    if real(&typed) != real(&path) {
+        return None;
+    }
     if ITS_OWN.iter().any(|own| path.starts_with(own)) {
         return None;
     }
@@ -417,6 +438,51 @@ mod tests {
         symlink(&real, here.path("link")).unwrap();
         let [said] = &here.said(&here.path("link"), &[&real])[..] else { panic!() };
         assert!(said.ends_with(&format!("write `{real}`")), "{said}");
+    }
+
+    #[test]
+    fn a_folder_whose_name_ends_like_an_access_is_told_with_the_access_that_is_meant() {
+        let here = Here::new();
+        here.folder("z");
+        for (name, access) in [("z:rw", ":ro"), ("z:ro", ":ro"), ("z:x", "")] {
+            let folder = here.folder(name);
+            let [said] = &here.said(&folder, &[])[..] else { panic!("{name}") };
+            assert!(said.contains(&format!("add `--mount {folder}{access}` (`{folder}:rw` if")), "{said}");
+            for writes in [false, true] {
+                let asked: MountAsked = option(&folder, writes).parse().unwrap();
+                assert_eq!((asked.path.as_str(), asked.access == Access::Write), (folder.as_str(), writes));
+            }
+            let plan = here.plan(&[&folder], &[], &[]);
+            assert!(here.look(&plan).hint(&plan).unwrap().contains(&format!("--mount {folder}{access} ")));
+        }
+    }
+
+    #[test]
+    fn nothing_is_advised_where_a_link_lies_before_two_dots() {
+        let here = Here::new();
+        here.folder("a/b/c");
+        here.folder("a/d");
+        let other = here.folder("d");
+        symlink(here.path("a/b"), here.path("link")).unwrap();
+        assert_eq!(here.said(&here.path("link/../d"), &[]), [""; 0]);
+        assert_eq!(here.said(&here.path("link/../d/new.db"), &[]), [""; 0]);
+        let [said] = &here.said(&here.path("a/../d"), &[])[..] else { panic!() };
+        assert!(said.contains(&format!("add `--mount {other}`")), "{said}");
+    }
+
+    #[test]
+    fn a_name_says_nothing_in_our_words_and_is_quoted_as_a_shell_does() {
+        let here = Here::new();
+        let folder = here.folder("x` is not in the cage; add `--mount ~/.config:rw` or `y");
+        let [said] = &here.said(&folder, &[])[..] else { panic!() };
+        assert!(!said.contains("`--mount ~/.config:rw`"), "{said}");
+        let folder = here.folder("q'uote");
+        let [said] = &here.said(&folder, &[])[..] else { panic!() };
+        let quoted = shell_word(&folder);
+        assert!(
+            said.starts_with(&format!("`{quoted}` is not in the cage; add `--mount {quoted}`")),
+            "{said}"
+        );
     }
 
     #[test]

@@ -206,11 +206,17 @@ fn columns_of(c: char) -> usize {
     }
 }
 
-/// A word as one types it in a shell.
+/// A word as one types it in a shell. No backtick is left in it, as commands are shown between these: with one, the
+/// rest of a word would read as Pinfold's own.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
+    }
+    if text.contains('`') {
+        // source: POSIX.1-2024, 2.2.4 Dollar-Single-Quotes
+        let escaped = text.replace('\\', r"\\").replace('\'', r"\'").replace('`', r"\140");
+        return format!("$'{escaped}'");
     }
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -246,6 +252,7 @@ mod tests {
     fn quotes_a_word_for_a_shell() {
         assert_eq!(shell_word("npm:@a/b@1.0.0"), "npm:@a/b@1.0.0");
         assert_eq!(shell_word("path:/it's here"), r"'path:/it'\''s here'");
+        assert_eq!(shell_word(r"/a`b'c\d"), r"$'/a\140b\'c\\d'");
     }
 
     #[test]

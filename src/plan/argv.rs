@@ -144,7 +144,8 @@ impl fmt::Display for Argument {
 }
 
 /// Text as a person reads it on the card: the word as it is, or in single quotes where its ends could be
-/// mistaken; what cannot be seen is written as `\u{…}`, so two different texts never look the same.
+/// mistaken; what cannot be seen is written as `\u{…}`, so two different texts never look the same. So is a backtick:
+/// sentences put such words between two of them, and none is to end there by itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Exactly<'a>(pub &'a str);
 
@@ -154,7 +155,7 @@ impl fmt::Display for Exactly<'_> {
         let quote = if self.0.is_empty() || !self.0.chars().all(plain) { "'" } else { "" };
         f.write_str(quote)?;
         for c in self.0.chars() {
-            if !is_seen(c) {
+            if !is_seen(c) || c == '`' {
                 write!(f, "{}", c.escape_unicode())?;
             } else if matches!(c, '\'' | '\\') {
                 write!(f, "\\{c}")?;
@@ -233,6 +234,7 @@ mod tests {
         assert_eq!(drawn(""), "''");
         assert_eq!(drawn("a  b"), "'a  b'");
         assert_eq!(drawn("it's"), r"'it\'s'");
+        assert_eq!(drawn("a`b"), r"'a\u{60}b'");
         assert_eq!(drawn("a\u{2003}b"), r"'a\u{2003}b'");
     }
 
