@@ -33,7 +33,10 @@ pub struct Row {
 #[rustfmt::skip] // names of one kind on few lines
 pub const HELD: &[Row] = &[
     Row {
-        names: &[".hg/hgrc", ".jj/repo/config.toml"],
+        names: &[
+            ".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".jj/repo/config.toml", ".jj/workspace-config.toml",
+            ".pijul/config", ".repo", ".sl/config", "_darcs/prefs/defaults",
+        ],
         why: "their settings name programs that every command runs; git has rules of its own, below",
     },
     Row {
@@ -49,21 +52,32 @@ pub const HELD: &[Row] = &[
     Row {
         names: &[
             ".fleet", ".idea", ".nova", ".vs", ".vscode", ".zed", "*.code-workspace", "*.sublime-project",
-            ".dir-locals.el", ".dir-locals-2.el", ".exrc", ".gdbinit", ".helix", ".kak",
-            ".lazy.lua", ".lldbinit", ".lvimrc", ".nvim.lua", ".nvimrc", ".projections.json", ".vimrc",
+            ".bsp", ".dir-locals.el", ".dir-locals-2.el", ".exrc", ".externalToolBuilders", ".formatter.exs", ".gdbinit",
+            ".helix", ".kak", ".lazy.lua", ".lazygit.yml", ".lldbinit", ".lvimrc", ".neoconf.json", ".nvim",
+            ".nvim.lua", ".nvimrc", ".obsidian", ".projections.json", ".pylintrc", ".rubocop.yml", ".theia", ".trunk",
+            ".vim", ".vimrc", "hie.yaml", "logseq/custom.js", "rust-analyzer.toml",
         ],
         why: "editors and debuggers run tasks, and programs that settings name, when the folder is opened",
     },
     Row {
-        names: &[".devcontainer", ".devcontainer.json"],
-        why: "`initializeCommand` runs outside of the container",
+        names: &[
+            ".Renviron", ".Rprofile", ".ghci", ".iex.exs", ".irbrc", ".ocamlinit", ".octaverc", ".pdbrc", ".pryrc",
+        ],
+        why: "interpreters run them when they are started in the folder",
     },
     Row {
         names: &[
-            ".mcp.json", ".agents", ".aider.conf.yml", ".amazonq", ".amp", ".antigravity", ".augment",
-            ".claude", ".cline", ".codebuddy", ".codex", ".continue", ".copilot", ".crush", ".crush.json", "crush.json",
-            ".cursor", ".factory", ".gemini", ".github/hooks", ".goose", ".iflow", ".junie", ".kilocode", ".kiro",
-            ".opencode", "opencode.json", "opencode.jsonc", ".openhands", ".qoder", ".qodo", ".qwen", ".roo",
+            ".codesandbox", ".devcontainer", ".devcontainer.json", ".gitpod.yml", ".idx", ".replit",
+        ],
+        why: "what they name runs when the folder is opened, `initializeCommand` outside of the container",
+    },
+    Row {
+        names: &[
+            ".mcp.json", ".agent", ".agents", ".aiassistant", ".aider.conf.yml", ".aider.model.settings.yml", ".amazonq", ".amp", ".antigravity", ".augment",
+            ".claude", ".cline", ".codebuddy", ".codex", ".continue", ".continuerc.json", ".copilot", ".crush", ".crush.json", "crush.json",
+            ".cursor", ".factory", ".forge", ".gemini", ".github/hooks", ".gitlab/duo", ".goose", ".grok", ".iflow",
+            ".junie", ".kilo", ".kilocode", ".kimi", ".kiro", ".opencode", ".opencode.json", ".pi", ".rovodev",
+            "opencode.json", "opencode.jsonc", ".openhands", ".qoder", ".qodo", ".qwen", ".roo",
             ".tabnine", ".trae", ".warp", ".windsurf",
         ],
         why: "AI clients start the servers and run the hooks that these name",
@@ -71,7 +85,7 @@ pub const HELD: &[Row] = &[
     Row {
         names: &[
             "AGENT.md", "AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "CLAUDE.local.md",
-            "CRUSH.md", "GEMINI.md", "QWEN.md", "WARP.md", ".clinerules", ".cursorrules", ".goosehints",
+            "CODEBUDDY.md", "CRUSH.md", "GEMINI.md", "GROK.md", "IFLOW.md", "QWEN.md", "WARP.md", ".clinerules", ".cursorrules", ".goosehints",
             ".kilocodemodes", ".roomodes", ".roorules", ".rules", ".windsurfrules", ".github/agents",
             ".github/chatmodes", ".github/copilot-instructions.md", ".github/instructions", ".github/prompts",
             ".github/skills",
@@ -81,7 +95,7 @@ pub const HELD: &[Row] = &[
     Row {
         names: &[
             ".direnv", ".envrc", ".autoenv", ".autoenv.zsh", ".mise", ".mise.toml", ".mise.*.toml", "mise.toml",
-            "mise.*.toml", ".rtx.toml",
+            "mise.*.toml", ".rtx.toml", ".shadowenv.d", ".tool-versions",
         ],
         why: "shells run them, or what they name, when somebody enters the folder",
     },
@@ -96,7 +110,10 @@ pub const HELD: &[Row] = &[
     Row {
         names: &[
             ".npmrc", ".pnpmfile.cjs", ".pnpmfile.mjs", ".yarn", ".yarnrc", ".yarnrc.yml", "bunfig.toml",
-            "uv.toml", ".cargo", ".mvn", ".bazelrc", ".bundle", ".terraformrc",
+            "uv.toml", ".cargo", ".mvn", ".bazelrc", ".bazeliskrc", ".bazelversion", ".bundle", ".corepack.env",
+            ".pnp.cjs", ".sdkmanrc", ".terraformrc", "Directory.Build.props", "Directory.Build.targets",
+            "NuGet.Config", "NuGet.config", "gradle/wrapper", "nuget.config", "pnpm-workspace.yaml", "rust-toolchain",
+            "rust-toolchain.toml",
         ],
         why: "package managers and build tools take from them where code comes from and what runs first",
     },
@@ -106,8 +123,8 @@ pub const HELD: &[Row] = &[
     },
     Row {
         names: &[
-            ".buildkite", ".circleci", ".cirrus.yml", ".drone.yml", ".forgejo", ".gitea", ".github/actions",
-            ".github/workflows", ".gitlab-ci.yml", ".semaphore", ".travis.yml", ".woodpecker", ".woodpecker.yml",
+            ".appveyor.yml", ".build.yml", ".buildkite", ".circleci", ".cirrus.yml", ".drone.yml", ".forgejo", ".gitea", ".github/actions",
+            ".github/workflows", ".gitlab-ci.yml", ".semaphore", ".teamcity", ".travis.yml", ".woodpecker", ".woodpecker.yml",
             "Jenkinsfile", "appveyor.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", "cloudbuild.yaml",
         ],
         why: "they run with a project's secrets once somebody pushes them",
@@ -387,6 +404,11 @@ impl Found {
                 None if kinds.contains_key(*pattern) => self.hold(folder, pattern)?,
                 None => {}
             }
+        }
+        // of a further working tree of Jujutsu's: a file that says where the repository is, with its settings
+        if kinds.contains_key(".jj") && folder.join(".jj/repo").is_file() {
+            self.hold(folder, ".jj/repo")?;
+            self.words.insert(folder.join(".jj/repo"), ".jj/repo");
         }
         match kinds.get(".git") {
             Some(kind) if kind.is_dir() => self.repository(git, &folder.join(".git"), 0)?,

@@ -47,6 +47,15 @@ fn holds_every_name_of_the_table_and_not_its_neighbour() {
 }
 
 #[test]
+fn a_notes_folder_keeps_the_plugins_of_its_editor() {
+    let tree = Tree::of(&[".obsidian/plugins/x/main.js", "daily/note.md", ".jj/repo"]);
+    let found = tree.look();
+    assert_eq!(tree.names(&found.held), [".jj/repo", ".obsidian"]);
+    assert_eq!(found.told(&found.held), [".jj/repo", ".obsidian"]);
+    assert_eq!(Tree::of(&[".jj/repo/store/x"]).look().held, BTreeSet::new());
+}
+
+#[test]
 fn a_folder_that_would_be_held_is_not_given_by_itself_nor_what_lies_in_it() {
     for held in [
         "/srv/p/.vscode",
