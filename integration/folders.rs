@@ -868,7 +868,8 @@ fn a_folder_of_roots_is_read_as_nobody_and_written_as_root_alone() {
 fn a_folder_under_every_kind_of_path_works() {
     let mut places: Vec<PathBuf> = vec!["/tmp".into(), "/var/tmp".into()];
     if root() {
-        places.extend(["/home".into(), "/srv".into(), "/opt".into(), "/mnt".into()]);
+        // `/root` too: others may not enter it, and a folder of theirs below it is at its own path
+        places.extend(["/home".into(), "/srv".into(), "/opt".into(), "/mnt".into(), "/root".into()]);
     }
     let folders: Vec<Folder> = places.iter().map(|place| Folder::in_place(place)).collect();
     let odd = folders[0].path().join("with a space: and ünï");

@@ -49,7 +49,9 @@ fn what_is_written_at_home_is_kept_until_the_server_is_unmounted() {
     mount(&home, &spec, &["--name", "keeps-too", "--persist"]);
     assert_eq!(disk(&home, "keeps-too", "read"), "ENOENT");
     assert_eq!(engine::volumes(&state).len(), 2);
-    let gone = home.run(["--json", "unmount", "keeps-too"]).ended(0).json();
+    // nobody to ask: nothing is lost
+    home.run(["--json", "unmount", "keeps-too"]).failed(10, "consent-needed");
+    let gone = home.run(["--json", "unmount", "keeps-too", "--remove-data"]).ended(0).json();
     assert_eq!(gone["data"], "removed");
     assert_eq!(engine::volumes(&state), volumes);
 
@@ -72,7 +74,7 @@ fn what_is_written_at_home_is_kept_until_the_server_is_unmounted() {
     assert_eq!(engine::volumes(&state), volumes);
     mount(&home, &spec, &["--name", "keeps", "--persist"]);
     assert_eq!(disk(&home, "keeps", "read"), "kept");
-    let gone = home.run(["--json", "unmount", "keeps"]).ended(0).json();
+    let gone = home.run(["--json", "unmount", "keeps", "--remove-data"]).ended(0).json();
     assert_eq!(gone["data"], "removed");
     assert_eq!(engine::volumes(&state), Vec::<String>::new());
     home.run(["--json", "unmount", "keeps"]).failed(15, "not-mounted");
@@ -81,7 +83,7 @@ fn what_is_written_at_home_is_kept_until_the_server_is_unmounted() {
     mount(&home, &spec, &["--name", "keeps", "--persist"]);
     assert_eq!(disk(&home, "keeps", "read"), "ENOENT");
     home.run(["unmount", "keeps", "--keep-data"]).ended(0);
-    assert_eq!(home.run(["--json", "unmount", "keeps"]).ended(0).json()["data"], "removed");
+    assert_eq!(home.run(["--json", "unmount", "keeps", "--remove-data"]).ended(0).json()["data"], "removed");
     assert_eq!(engine::volumes(&state), Vec::<String>::new());
 }
 
@@ -105,7 +107,7 @@ fn what_is_kept_belongs_to_whom_the_server_runs_as() {
     let ran = home.run(["--json", "call", "keeps", "echo", "{}"]).failed(13, "mount-changed");
     assert!(ran.stderr.contains(&folder.owner().to_string()), "{ran}");
     let tree = mounted_tree(&home);
-    home.run(["unmount", "keeps"]).ended(0);
+    home.run(["unmount", "keeps", "--remove-data"]).ended(0);
     assert_eq!(engine::volumes(&home.state().unwrap()), Vec::<String>::new());
     // the image for that user went with the one it was made of
     assert_eq!(engine::sealed(&tree), Vec::<String>::new());
@@ -138,7 +140,7 @@ fn a_memory_server_remembers_after_a_restart() {
     let graph = second.call("read_graph", json!({}));
     assert!(graph.to_string().contains("keeps strays"), "{graph}");
     assert_eq!(second.finish().0, Some(0));
-    assert_eq!(home.run(["--json", "unmount", "memory"]).ended(0).json()["data"], "removed");
+    assert_eq!(home.run(["--json", "unmount", "memory", "--remove-data"]).ended(0).json()["data"], "removed");
 }
 
 fn a_server_that_writes_beside_its_code_is_told_where_it_can() {
@@ -148,7 +150,7 @@ fn a_server_that_writes_beside_its_code_is_told_where_it_can() {
     let ran = home.run(["call", "memory", "create_entities", &entity]);
     assert!(ran.code == Some(1) && ran.stderr.contains("the root of a cage is read-only"), "{ran}");
     assert!(ran.stderr.contains(" --persist`"), "{ran}");
-    home.run(["unmount", "memory"]).ended(0);
+    home.run(["unmount", "memory", "--remove-data"]).ended(0);
 }
 
 fn at_a_terminal_what_was_kept_is_asked_about_before_it_is_lost() {

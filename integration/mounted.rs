@@ -120,7 +120,7 @@ pub fn clean_up() -> Vec<String> {
     let mut left = Vec::new();
     let mounted = std::mem::take(&mut *MOUNTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     for name in mounted.keys() {
-        let ran = SHARED.run(["unmount", name]);
+        let ran = SHARED.run(["unmount", "--remove-data", name]);
         if ran.code != Some(0) {
             left.push(format!("{name} could not be unmounted: {ran}"));
         }

@@ -107,7 +107,7 @@ impl Tried {
 
     /// Unmounts it; nothing is left.
     fn goes(self) {
-        self.home.run(["unmount", &self.server.name]).ended(0);
+        self.home.run(["unmount", "--remove-data", &self.server.name]).ended(0);
         assert!(!engine::sealed(&self.server.tree).contains(&self.server.image), "its image is left");
         assert_eq!(self.home.run(["--json", "list"]).ended(0).json()["servers"], json!([]));
         let state = self.home.state().unwrap();

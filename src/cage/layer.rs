@@ -64,8 +64,10 @@ impl Layer {
         self.archive.append_data(&mut header, path, bytes)
     }
 
-    /// Adds this build's init, where every cage has its PID 1.
+    /// Adds this build's init, where every cage has its PID 1, and lets everybody pass through `/root`, as they may outside
+    /// once they were given a folder below it: a folder is mounted at its own path.
     pub(crate) fn init(&mut self) -> std::io::Result<()> {
+        self.folder("root", 0o711, Owner::Root)?;
         self.file(INIT.trim_start_matches('/'), 0o555, init_binary::INIT)
     }
 

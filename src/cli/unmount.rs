@@ -87,18 +87,24 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks, where there is a terminal, whether what a server kept may go. A script is not asked: it said which command.
+/// Asks whether what a server kept may go. Where nobody can be asked it has to be said: it cannot be had again.
 fn agree_to_lose(out: &Out, name: &LocalName) -> Result<(), Failure> {
     out.pause();
-    let Some(mut console) = Console::open(out.palette_for_questions()) else { return Ok(()) };
-    if asked_to_lose(name, &mut console).unwrap_or(false) {
-        return Ok(());
-    }
+    let mut console = Console::open(out.palette_for_questions());
+    let why = match console.as_mut().map(|console| asked_to_lose(name, console).unwrap_or(false)) {
+        Some(true) => return Ok(()),
+        Some(false) => "the answer was not `yes`",
+        None => {
+            "it has kept data in its home (`--persist`), and there is no terminal to ask on whether that may go"
+        }
+    };
     Err(Failure::new(
         Code::ConsentNeeded,
         format!("nothing of {name} was removed"),
-        "the answer was not `yes`",
-        format!("to unmount it and leave what it kept, `pinfold unmount {name} --keep-data`"),
+        why,
+        format!(
+            "`pinfold unmount {name} --keep-data` leaves what it kept, `pinfold unmount {name} --remove-data` removes it too"
+        ),
     ))
 }
 
