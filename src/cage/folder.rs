@@ -19,6 +19,7 @@ mod settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{Access as Right, AtFlags, CWD, Mode, OFlags, accessat, fstat, lstat, open};
 use rustix::io::Errno;
@@ -28,7 +29,7 @@ use self::forbidden::{Forbidden, Places, Reach};
 use self::held::Found;
 pub use self::refused::FolderRefused;
 use crate::plan::{Access, AllowRoot, FolderPath, Mount, MountAsked, User};
-use crate::state::Home;
+use crate::state::{Home, read_plain};
 use crate::text::Shown;
 
 /// Which file something is: stat(2). The same inside a cage as outside, since both see one kernel's.
@@ -87,6 +88,7 @@ impl Grounds {
             own: home.directories().into_iter().map(real).collect(),
             sockets: sockets.into_iter().map(real).collect(),
             program: std::env::current_exe().ok().map(real),
+            engine: engine_root().map(real),
         };
         Self { places, ..Self::of_this_process() }
     }
@@ -116,6 +118,18 @@ impl Grounds {
         groups.push(gid);
         Self { places: Places::default(), uid, gid, groups }
     }
+}
+
+/// Where Docker was told to keep its files, if elsewhere than usual. Source: dockerd(8), "daemon configuration file".
+fn engine_root() -> Option<PathBuf> {
+    let text = read_plain(Path::new("/etc/docker/daemon.json"), 1024 * 1024).ok()?;
+    engine_root_in(&text)
+}
+
+fn engine_root_in(settings: &[u8]) -> Option<PathBuf> {
+    let settings: serde_json::Value = serde_json::from_slice(settings).ok()?;
+    let root = settings.get("data-root").or_else(|| settings.get("graph"))?;
+    Some(PathBuf::from(root.as_str()?)).filter(|root| root.is_absolute() && root.parent().is_some())
 }
 
 /// The homes of this machine's people: the user's own, and those that passwd(5) has for root and ordinary accounts.
@@ -210,6 +224,8 @@ pub struct Folders {
     binds: Vec<Bind>,
     /// Every folder's path, where a look through one does not follow.
     paths: BTreeSet<PathBuf>,
+    /// What was seen to be there while a server ran, and was not before.
+    noticed: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 /// What a person is told about one folder when the plan is drawn.
@@ -230,8 +246,10 @@ pub struct Told {
 /// What changed in folders that a server could write to, of what should not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Names of the table that have come to be.
+    /// Names of the table that have come to be: one of each name, with how many there are, what git runs first.
     pub appeared: Vec<Shown>,
+    /// What was there for a while and is gone again.
+    pub passed: Vec<Shown>,
     /// Held places that are another file now.
     pub replaced: Vec<Shown>,
     /// Held files that have a second name now, by which they can be written to.
@@ -319,18 +337,31 @@ impl Folders {
         }
     }
 
+    /// Looks whether something is there that was not when they were judged, and that this machine would run or obey
+    /// meanwhile: in the repositories that are known, and at the top of each folder. What a server takes away again
+    /// before its end is told as well ([`Self::changes`]), if it was there at one of these looks. A few hundred calls.
+    pub fn glance(&self) {
+        for folder in self.all.iter().filter(|folder| folder.mount.access() == Access::Write) {
+            let before: BTreeSet<&PathBuf> = folder.found.there().collect();
+            let new = folder.found.might_come(folder.mount.path().as_path());
+            let new = new.filter(|path| !before.contains(path) && lstat(path).is_ok());
+            self.noticed.lock().unwrap_or_else(PoisonError::into_inner).extend(new);
+        }
+    }
+
     /// What changed since they were judged, of what a server should not have changed.
     pub fn changes(&self) -> Changes {
         let shown = |path: &Path| Shown::new(&path.to_string_lossy());
         let mut changes = Changes::default();
+        let mut appeared = held::Groups::default();
         for folder in self.all.iter().filter(|folder| folder.mount.access() == Access::Write) {
             // as the next start will look
             match held::look(folder.mount.path().as_path(), &self.paths) {
                 Ok(now) => {
                     let before: BTreeSet<&PathBuf> = folder.found.there().collect();
-                    changes
-                        .appeared
-                        .extend(now.there().filter(|path| !before.contains(path)).map(|path| shown(path)));
+                    now.there()
+                        .filter(|path| !before.contains(path))
+                        .for_each(|path| appeared.add(&now, path));
                     let doubled = now.twice.iter().filter(|path| !folder.found.twice.contains(*path));
                     changes.doubled.extend(doubled.map(|path| shown(path)));
                 }
@@ -340,6 +371,10 @@ impl Folders {
                 }
             }
         }
+        changes.appeared = appeared.told();
+        let noticed = self.noticed.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.passed =
+            noticed.iter().filter(|path| lstat(*path).is_err()).map(|path| shown(path)).collect();
         let held = self.all.iter().flat_map(|folder| &folder.found.held);
         for path in held {
             let was = self.binds.iter().find(|bind| Path::new(bind.path()) == path).map(Bind::identity);
@@ -353,7 +388,7 @@ impl Folders {
     fn of(all: Vec<Folder>, user: User) -> Result<Self, FolderRefused> {
         let paths = all.iter().map(|folder| folder.mount.path().as_path().to_owned()).collect();
         let binds = binds(&all)?;
-        Ok(Self { all, user, binds, paths })
+        Ok(Self { all, user, binds, paths, noticed: Arc::default() })
     }
 }
 

@@ -11,8 +11,10 @@ use crate::pin::Pin;
 use crate::plan::{AllowRoot, FolderFacts, Mount, MountAsked, User};
 use crate::text::Shown;
 
-/// Names told one by one; a server can make up as many as it likes.
+/// Paths told one by one; a server can make up as many as it likes.
 const TOLD: usize = 10;
+/// Names of the table told one by one, each with one path.
+const NAMES_TOLD: usize = 30;
 
 /// What a server sees of this machine's disk, and keeps there.
 #[derive(Debug, Clone, Default, PartialEq, clap::Args)]
@@ -82,9 +84,14 @@ fn path_of(shown: &Shown) -> std::path::PathBuf {
 pub fn report_changes(out: &Out, pin: &Pin, folders: &Folders) {
     let changes = folders.changes();
     let name = pin.name();
-    for path in changes.appeared.iter().take(TOLD) {
+    for path in changes.appeared.iter().take(NAMES_TOLD) {
         out.warn(format!(
-            "{name}: {path} appeared while it ran, and this machine may run what it says; if you did not make it, remove it"
+            "{name}: {path} appeared while it ran, and this machine may run what it says; if you did not make it, remove it, and if you did, see that it says what you want: the server could write there"
+        ));
+    }
+    for path in changes.passed.iter().take(TOLD) {
+        out.warn(format!(
+            "{name}: {path} was there for a while as it ran, and is gone; if you did not make it, whatever you ran there meanwhile may have done what it said"
         ));
     }
     for path in changes.replaced.iter().take(TOLD) {
@@ -100,8 +107,9 @@ pub fn report_changes(out: &Out, pin: &Pin, folders: &Folders) {
             "{name}: what it did there can no longer be judged, and it is not started with it again: {folder}"
         ));
     }
-    let all = [&changes.appeared, &changes.replaced, &changes.doubled];
+    let all = [&changes.passed, &changes.replaced, &changes.doubled];
     let more: usize = all.iter().map(|told| told.len().saturating_sub(TOLD)).sum();
+    let more = more + changes.appeared.len().saturating_sub(NAMES_TOLD);
     if more > 0 {
         out.warn(format!("{name}: and {more} more like these"));
     }

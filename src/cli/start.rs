@@ -33,6 +33,8 @@ use crate::text::Shown;
 const LAST_WORDS: usize = 20;
 /// How long a session goes on after its client left.
 const ENDING: Duration = Duration::from_secs(6);
+/// How often is looked at what a server could make in its folders.
+const GLANCE: Duration = Duration::from_secs(2);
 /// Lines of it that are passed on in one second.
 const LINES_PER_SECOND: u32 = 200;
 /// Longest line of it that is drawn, in bytes.
@@ -232,7 +234,10 @@ pub fn policy(pin: &Pin, opener_timeout: Duration) -> Policy {
 
 /// How the server ended, once it has, with its last words.
 pub async fn end(mut handle: Handle, words: LastWords, folders: Arc<Folders>) -> ServerEnd {
-    let exit = handle.exit().await;
+    let exit = tokio::select! {
+        exit = handle.exit() => exit,
+        never = glances(&folders) => match never {},
+    };
     // init ends a cage whose mounts are no longer those it began with
     let how = match (&exit, folders.changes().replaced.first()) {
         (Err(_), Some(path)) => format!(
@@ -241,6 +246,18 @@ pub async fn end(mut handle: Handle, words: LastWords, folders: Arc<Folders>) ->
         _ => in_words(exit),
     };
     ServerEnd { how, last_words: words.lines().await }
+}
+
+/// Looks at a server's folders again and again.
+async fn glances(folders: &Arc<Folders>) -> std::convert::Infallible {
+    let mut time = tokio::time::interval(GLANCE);
+    time.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        time.tick().await;
+        let folders = Arc::clone(folders);
+        // on a thread of its own: a folder may be on a disk that does not answer
+        let _ = tokio::task::spawn_blocking(move || folders.glance()).await;
+    }
 }
 
 /// A server that failed, in words: how it ended and what it said.

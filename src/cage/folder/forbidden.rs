@@ -49,6 +49,8 @@ const KERNEL: &str = "it is the kernel's, and the cage has its own there";
 /// Of a socket that an engine listens on.
 pub const ENGINE_SOCKET: &str =
     "it is a container engine's socket: whoever reaches it is root on this machine, so no server ever does";
+const PACKAGES: &str = "this machine's package manager keeps what it runs as root there";
+const SERVICES: &str = "this machine's services keep their own files there";
 const ENGINE: &str = "it holds the container engine's own files, those of every other container among them";
 
 /// Places of every machine.
@@ -71,6 +73,16 @@ pub const SYSTEM: &[Row] = &[
     whole("/var/lib/containers", ENGINE),
     whole("/var/lib/docker", ENGINE),
     whole("/var/lib/kubelet", ENGINE),
+    whole("/lost+found", "it holds whatever was lost on this disk, whoever's it is"),
+    whole("/var/backups", "it holds copies of this machine's settings, passwords among them"),
+    whole("/var/cache", SERVICES),
+    whole("/var/lib/apt", PACKAGES),
+    whole("/var/lib/dpkg", PACKAGES),
+    whole("/var/lib/private", SERVICES),
+    whole("/var/lib/rpm", PACKAGES),
+    whole("/var/lib/systemd", SERVICES),
+    whole("/var/mail", "it holds mail"),
+    whole("/var/spool/mail", "it holds mail"),
     whole("/var/spool/at", "it holds commands that this machine runs by itself"),
     whole("/var/spool/cron", "it holds commands that this machine runs by itself"),
     itself("/tmp", "it holds every program's temporary files and sockets, and the cage has its own there"),
@@ -101,6 +113,8 @@ pub struct Places {
     pub own: Vec<PathBuf>,
     /// Sockets on which an engine may listen.
     pub sockets: Vec<PathBuf>,
+    /// Where an engine keeps its files, if elsewhere than usual.
+    pub engine: Option<PathBuf>,
     /// The launcher itself.
     pub program: Option<PathBuf>,
 }
@@ -175,6 +189,7 @@ impl Places {
                 }));
             }
         }
+        all.extend(self.engine.iter().map(|engine| always(engine, Reach::Whole, ENGINE)));
         for socket in &self.sockets {
             all.push(always(socket, Reach::Itself, "whoever reaches the engine is root on this machine"));
         }
@@ -227,6 +242,7 @@ mod tests {
             homes: vec!["/home/u".into(), "/root".into()],
             own: vec!["/srv/pinfold/state".into()],
             sockets: vec!["/srv/engine/docker.sock".into()],
+            engine: None,
             program: Some("/srv/tools/pinfold".into()),
         }
     }

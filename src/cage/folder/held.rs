@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use super::forbidden::Forbidden;
 use super::repository::{self, Git, HELD_IN_GIT};
+use crate::text::Shown;
 
 /// Names held for one reason.
 pub struct Row {
@@ -446,7 +447,41 @@ impl Found {
     }
 }
 
+/// Places by what they are called, so that one name that is there many times hides no other.
+#[derive(Default)]
+pub(super) struct Groups(BTreeMap<(usize, String), (PathBuf, usize)>);
+
+impl Groups {
+    /// Adds a place that was found.
+    pub(super) fn add(&mut self, found: &Found, path: &Path) {
+        let word = found.word(path);
+        let mut names = HELD.iter().flat_map(|row| row.names);
+        // what git runs comes first, then the table's order
+        let rank =
+            if word.starts_with(".git/") { 0 } else { 1 + names.position(|name| *name == word).unwrap_or(0) };
+        let (_, more) = self.0.entry((rank, word)).or_insert_with(|| (path.to_owned(), 0));
+        *more += 1;
+    }
+
+    /// One of each name, with how many more there are.
+    pub(super) fn told(&self) -> Vec<Shown> {
+        let told = |(path, count): &(PathBuf, usize)| match count {
+            1 => Shown::new(&path.to_string_lossy()),
+            _ => Shown::new(&format!("{} (and {} more of its name)", path.display(), count - 1)),
+        };
+        self.0.values().map(told).collect()
+    }
+}
+
 impl Found {
+    /// What would be held if it came to be: in the repositories that were found, and at the top of the folder.
+    pub(super) fn might_come(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
+        let of_git =
+            self.repositories.iter().flat_map(|folder| HELD_IN_GIT.iter().map(|name| folder.join(name)));
+        let names = HELD.iter().flat_map(|row| row.names).filter(|name| !name.contains('*'));
+        of_git.chain(names.map(|name| root.join(name)))
+    }
+
     /// Places of it for people: in the table's words, since whoever named the folders around them may be a stranger;
     /// those of one name together, with how many there are.
     pub(super) fn told(&self, places: &BTreeSet<PathBuf>) -> Vec<String> {

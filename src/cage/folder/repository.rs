@@ -145,11 +145,12 @@ impl<'a> Git<'a> {
         Ok(reader.found)
     }
 
-    /// A path as settings write it. None for one that has another user's home in it, or the place git is installed.
+    /// A path as settings write it. None for one that has the place in it where git is installed, or a home of nobody.
     fn path(&self, text: &str, base: &Path) -> Option<PathBuf> {
         let path = match text.strip_prefix("~/") {
             Some(rest) => self.home.as_ref()?.join(rest),
-            None if text.starts_with('~') || text.starts_with("%(") => return None,
+            None if text.starts_with('~') => super::expanded(text)?,
+            None if text.starts_with("%(") => return None,
             None => base.join(text),
         };
         Some(without_dots(&path))
@@ -351,6 +352,10 @@ impl Found {
                     self.hold_named(git, &path, NAMED)?;
                 }
                 Names::Command(command) => {
+                    // a folder that it names may be the one it goes into: `cd tools && ./x`, `-C tools`
+                    let folders = settings::words(command).filter_map(|word| git.path(word, tree));
+                    let folders = folders.filter(|path| git.has(path) && path.is_dir());
+                    let bases: Vec<PathBuf> = [tree.to_owned()].into_iter().chain(folders).take(8).collect();
                     for (at, word) in settings::words(command).enumerate() {
                         // looked for on PATH, not in the folder
                         if at == 0 && !word.contains('/') {
@@ -358,7 +363,9 @@ impl Found {
                         }
                         // behind a variable or a command that says where the working tree is
                         let below = word.trim_start_matches('/');
-                        for path in [git.path(word, tree), git.path(below, tree)].into_iter().flatten() {
+                        let paths =
+                            bases.iter().flat_map(|base| [git.path(word, base), git.path(below, base)]);
+                        for path in paths.flatten() {
                             if fs::metadata(&path).is_ok_and(|found| found.is_file()) {
                                 self.hold_named(git, &path, NAMED)?;
                             }
@@ -426,6 +433,16 @@ mod tests {
         ];
         assert_eq!(tree.names(&found.held), held);
         assert_eq!(found.told(&found.held), [".git/config", "what git's settings name in 6 places"]);
+    }
+
+    #[test]
+    fn holds_what_a_command_names_in_quotes_and_from_the_folder_it_goes_into() {
+        let tree = Tree::of(&[".git/HEAD", "my tools/x", "tools/t", "tools/other", "t"]);
+        tree.write(
+            ".git/config",
+            "[alias]\na = !cd tools && ./t\n[tar \"x\"]\ncommand = \"'my tools/x' -c\"\n",
+        );
+        assert_eq!(tree.names(&tree.look().held), [".git/config", "my tools/x", "t", "tools/t"]);
     }
 
     #[test]

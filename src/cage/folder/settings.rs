@@ -44,9 +44,13 @@ const RUN: &[(&str, &str, &str)] = &[
     ("filter", "smudge", "run by writing a file"),
     ("gpg", "defaultkeycommand", "run by signing"),
     ("gpg", "program", "run by signing and verifying"),
+    ("guitool", "cmd", "run from a menu"),
     ("hook", "command", "a hook in the settings themselves"),
     ("imap", "tunnel", "run by sending mail"),
     ("interactive", "difffilter", "run by adding a part of a file"),
+    ("lfs", "clean", "run by adding a file"),
+    ("lfs", "path", "run by moving files"),
+    ("lfs", "smudge", "run by writing a file"),
     ("man", "cmd", "opens pages of help"),
     ("man", "path", "opens pages of help"),
     ("merge", "driver", "run by a merge"),
@@ -58,6 +62,7 @@ const RUN: &[(&str, &str, &str)] = &[
     ("sendemail", "*", "commands that find whom to write to, and send"),
     ("sequence", "editor", "run by a rebase"),
     ("submodule", "update", "with `!`, a command"),
+    ("tar", "command", "run by making an archive"),
     ("trailer", "cmd", "run by a commit"),
     ("trailer", "command", "run by a commit"),
     ("uploadpack", "packobjectshook", "run by serving a fetch"),
@@ -81,10 +86,15 @@ pub(super) fn names(text: &str) -> Vec<Names> {
     all
 }
 
-/// The words of a command that could be names of files: cut wherever a shell would, and at `=`.
+/// The words of a command that could be names of files: cut wherever a shell would, and at `=`; then those in quotes
+/// that have a blank in them.
 pub(super) fn words(command: &str) -> impl Iterator<Item = &str> {
     let cuts = |c: char| c.is_whitespace() || "'\"`;|&()<>=!$\\".contains(c);
-    command.split(cuts).filter(|word| !word.is_empty())
+    let quoted = ['"', '\'']
+        .into_iter()
+        .flat_map(|quote| command.split(quote).skip(1).step_by(2))
+        .filter(|word| word.contains(char::is_whitespace));
+    command.split(cuts).filter(|word| !word.is_empty()).chain(quoted)
 }
 
 /// Section, key and value of each setting, section and key in lower case, without the subsection.
@@ -201,8 +211,21 @@ mod tests {
         assert_eq!(names(text), named);
         assert_eq!(
             words("!sh ./x --a=tools/y 'z w'").collect::<Vec<_>>(),
-            ["sh", "./x", "--a", "tools/y", "z", "w"]
+            ["sh", "./x", "--a", "tools/y", "z", "w", "z w"]
         );
+    }
+
+    #[test]
+    fn knows_commands_of_archives_menus_and_large_files() {
+        for setting in [
+            "[tar \"tar.xz\"]\ncommand = ./x",
+            "[guitool \"t\"]\ncmd = ./x",
+            "[lfs \"extension.e\"]\nclean = ./x",
+            "[lfs \"extension.e\"]\nsmudge = ./x",
+            "[lfs \"customtransfer.t\"]\npath = ./x",
+        ] {
+            assert_eq!(names(setting), [Names::Command("./x".into())], "{setting}");
+        }
     }
 
     proptest! {

@@ -177,6 +177,54 @@ fn tells_what_came_to_be_and_what_was_replaced() {
 }
 
 #[test]
+fn tells_what_was_there_for_a_while_and_is_gone() {
+    let here = Here::new();
+    here.folder("w/.git/objects");
+    fs::write(here.path("w/.envrc"), "x").unwrap();
+    let folders = here.judge(&[here.mount("w", Access::Write)]).unwrap();
+    folders.glance();
+    let passing = ["w/.git/commondir", "w/.mcp.json"].map(|name| here.path(name));
+    passing.iter().for_each(|path| fs::write(path, "x").unwrap());
+    folders.glance();
+    assert_eq!(folders.changes().passed, []);
+    passing.iter().for_each(|path| fs::remove_file(path).unwrap());
+    let told = passing.map(|path| Shown::new(path.to_str().unwrap()));
+    assert_eq!(folders.changes().passed, told);
+    assert_eq!(folders.changes().appeared, []);
+}
+
+#[test]
+fn one_name_that_appears_many_times_hides_no_other() {
+    let here = Here::new();
+    here.folder("w/.git/objects");
+    let folders = here.judge(&[here.mount("w", Access::Write)]).unwrap();
+    for n in 0..30 {
+        here.folder(&format!("w/src/{n}"));
+        fs::write(here.path(&format!("w/src/{n}/.npmrc")), "x").unwrap();
+    }
+    here.folder("w/zz/.vscode");
+    fs::write(here.path("w/.git/commondir"), "x").unwrap();
+    let shown = |name: &str| here.path(name).display().to_string();
+    let appeared: Vec<String> = folders.changes().appeared.iter().map(ToString::to_string).collect();
+    let npmrc = format!("{} (and 29 more of its name)", shown("w/src/0/.npmrc"));
+    assert_eq!(appeared, [shown("w/.git/commondir"), shown("w/zz/.vscode"), npmrc]);
+}
+
+#[test]
+fn knows_where_an_engine_was_told_to_keep_its_files() {
+    let of = |text: &str| engine_root_in(text.as_bytes());
+    assert_eq!(of(r#"{"data-root": "/srv/docker"}"#), Some("/srv/docker".into()));
+    assert_eq!(of(r#"{"graph": "/srv/old"}"#), Some("/srv/old".into()));
+    for text in ["", "{}", r#"{"data-root": "relative"}"#, r#"{"data-root": "/"}"#, r#"{"data-root": 1}"#] {
+        assert_eq!(of(text), None, "{text}");
+    }
+    let places = Places { engine: Some("/srv/docker".into()), ..Places::default() };
+    for (folder, refused) in [("/srv/docker/volumes", true), ("/srv", true), ("/srv/other", false)] {
+        assert_eq!(places.forbid(Path::new(folder), Access::Read, &|_| false).is_some(), refused, "{folder}");
+    }
+}
+
+#[test]
 fn tells_a_second_name_that_a_held_file_came_by_and_refuses_a_start_with_it() {
     let here = Here::new();
     here.folder("w/.git/hooks");

@@ -46,7 +46,7 @@ const RUNS: &str =
 const SHELL: &str = "a shell runs what is in it at its start";
 const DESKTOP: &str = "the desktop runs what is in it, or what it names, from the next log-in on";
 const TERMINAL: &str = "a terminal or a program in it runs what is in it, or what it names, at its start";
-const EDITOR: &str = "an editor or interpreter runs what is in it at its start";
+const EDITOR: &str = "an editor, an interpreter or another program runs what is in it at its start";
 const TOOLS: &str = "a tool of developers runs what is in it, or what it names, in every project";
 const MANY: &str = "it holds the settings and data of every program, credentials among them";
 
@@ -57,6 +57,7 @@ pub const IN_A_HOME: &[Row] = &[
         ".android", ".cert", ".config/age", ".config/cosign", ".config/minisign", ".config/openvpn",
         ".config/putty", ".config/sops", ".config/step", ".config/wireguard", ".gnupg", ".local/share/mkcert",
         ".minisign", ".openvpn", ".pki", ".putty", ".sigstore", ".ssh", ".step",
+        ".config/ssh", ".keychain", ".local/share/gnupg",
     ], KEYS),
     whole(&[
         ".aliyun", ".argocd", ".aws", ".azure", ".b2_account_info", ".bluemix", ".boto", ".cache/helm",
@@ -75,6 +76,8 @@ pub const IN_A_HOME: &[Row] = &[
         ".local/share/tailscale", ".mc", ".minikube", ".ngrok2", ".nhost", ".oci", ".ovh.conf", ".packer.d",
         ".pulumi", ".railway", ".s3cfg", ".sf", ".sfdx", ".snowflake", ".snowsql", ".supabase", ".tccli",
         ".tencentcloud", ".terraform.d", ".terraformrc",
+        ".awsvault", ".cf", ".config/coderv2", ".config/incus", ".config/lxc", ".granted", ".rancher", ".steampipe",
+        ".tsh",
     ], CLOUD),
     whole(&[
         ".anaconda", ".authinfo", ".authinfo.gpg", ".bundle", ".bunfig.toml", ".cache/huggingface",
@@ -102,6 +105,9 @@ pub const IN_A_HOME: &[Row] = &[
         ".netrc.gpg", ".npmrc", ".nuget", ".offlineimaprc", ".pg_service.conf", ".pgpass", ".postman",
         ".psql_history", ".pypirc", ".rediscli_history", ".runpod", ".sbt", ".sentryclirc", ".sqlite_history",
         ".vast_api_key", ".vault-token", ".vnc", ".wgetrc", ".wrangler", ".yarnrc", ".yarnrc.yml",
+        ".anydesk", ".claws-mail", ".config/Mailspring", ".config/aerc", ".config/borg", ".config/borgmatic",
+        ".config/joplin-desktop", ".config/kopia", ".config/restic", ".config/rustdesk", ".config/vdirsyncer",
+        ".local/share/Steam", ".local/share/geary", ".minecraft", ".platformio", ".steam", ".vagrant.d",
     ], TOKENS),
     whole(&[
         ".colima", ".config/containers", ".lima", ".local/share/containers", ".local/share/docker",
@@ -115,6 +121,7 @@ pub const IN_A_HOME: &[Row] = &[
         ".config/mozilla", ".config/net.imput.helium", ".config/opera", ".config/qutebrowser",
         ".config/thorium", ".config/vivaldi", ".floorp", ".librewolf", ".local/share/epiphany",
         ".local/share/qutebrowser", ".local/share/torbrowser", ".mozilla", ".tor-browser", ".waterfox", ".zen",
+        ".config/opera-beta", ".config/yandex-browser",
     ], BROWSER),
     whole(&[
         ".1password", ".config/1Password", ".config/Bitwarden", ".config/Bitwarden CLI", ".config/enpass",
@@ -123,6 +130,7 @@ pub const IN_A_HOME: &[Row] = &[
         ".keepassxc", ".local/share/gopass", ".local/share/keyrings", ".local/share/kwalletd",
         ".local/share/lpass", ".local/share/pass", ".local/share/protonmail", ".local/share/rbw", ".lpass",
         ".op", ".password-store", ".yubico",
+        ".passage",
     ], KEYRING),
     whole(&[
         ".config/discord", ".config/discordcanary", ".config/discordptb", ".config/Element",
@@ -131,6 +139,7 @@ pub const IN_A_HOME: &[Row] = &[
         ".config/teams-for-linux", ".config/vesktop", ".config/weechat", ".config/WhatsApp",
         ".config/whatsapp-desktop", ".config/Wire", ".config/zoomus.conf", ".irssi", ".local/share/signal-cli",
         ".local/share/TelegramDesktop", ".local/share/weechat", ".purple", ".weechat", ".zoom",
+        ".config/Ferdium", ".config/nheko",
     ], CHATS),
     whole(&[
         ".aptos", ".bitcoin", ".bitmonero", ".brownie", ".config/@trezor", ".config/aptos", ".config/atomic",
@@ -159,6 +168,7 @@ pub const IN_A_HOME: &[Row] = &[
         ".openclaw", ".opencode", ".openhands", ".qoder", ".qodo", ".qwen", ".roo", ".tabnine", ".trae",
         ".void-editor", ".vscode", ".vscode-insiders", ".vscode-oss", ".vscode-remote", ".vscode-server",
         ".vscode-server-insiders", ".warp", ".windsurf", ".windsurf-server", ".zed_server",
+        ".agent", ".grok", ".pi", ".rovodev",
     ], AI),
     itself(&[
         ".cache", ".config", ".local", ".local/share", ".local/state",
@@ -177,6 +187,7 @@ pub const IN_A_HOME: &[Row] = &[
         ".nvm", ".opam", ".perlbrew", ".phpenv", ".plenv", ".poetry", ".proto", ".pyenv", ".rbenv", ".rubies",
         ".rustup", ".rvm", ".rye", ".sdkman", ".stack", ".swiftly", ".tfenv", ".tgenv", ".virtualenvs",
         ".volta", ".yarn",
+        ".arduino15", ".config/nvm", ".local/share/nvm",
     ], RUNS),
     to_writers(&[
         ".antidote", ".antigen", ".bash.d", ".bash_completion.d", ".bash_it", ".bashrc.d", ".config/asdf",
@@ -201,12 +212,16 @@ pub const IN_A_HOME: &[Row] = &[
         ".local/share/kwin", ".local/share/nautilus", ".local/share/nautilus-python", ".local/share/nemo",
         ".local/share/plasma", ".local/share/systemd", ".local/share/thumbnailers", ".xinitrc.d", ".xmonad",
         ".xsession.d",
+        ".config/autokey", ".config/conky", ".config/cosmic", ".config/espanso", ".config/gammastep",
+        ".config/mako", ".config/quickshell", ".config/redshift", ".config/touchegg", ".config/ulauncher",
+        ".config/wlogout", ".config/Thunar", ".local/share/albert",
     ], DESKTOP),
     to_writers(&[
         ".byobu", ".config/alacritty", ".config/byobu", ".config/foot", ".config/ghostty", ".config/gitui",
         ".config/kitty", ".config/lazygit", ".config/lf", ".config/mc", ".config/mpv", ".config/nnn",
         ".config/ranger", ".config/terminator", ".config/tig", ".config/tmux", ".config/tmuxinator",
         ".config/vifm", ".config/wezterm", ".config/yazi", ".config/zellij", ".tmux", ".tmuxinator",
+        ".config/calcurse", ".config/hexchat", ".config/newsboat", ".config/task", ".task",
     ], TERMINAL),
     to_writers(&[
         ".atom", ".config/code-server", ".config/doom", ".config/emacs", ".config/geany", ".config/helix",
@@ -215,10 +230,16 @@ pub const IN_A_HOME: &[Row] = &[
         ".eclipse", ".emacs.d", ".ipython", ".jupyter", ".local/share/code-server", ".local/share/jupyter",
         ".local/share/lunarvim", ".local/share/nvim", ".local/state/nvim", ".pulsar", ".spacemacs.d",
         ".SpaceVim", ".SpaceVim.d", ".vim",
+        ".config/Google", ".config/lite-xl", ".config/micro", ".local/share/Google", ".textadept", ".config/GIMP",
+        ".config/REAPER", ".config/blender", ".config/calibre", ".config/inkscape", ".config/kicad",
+        ".config/libreoffice", ".local/share/Anki2", ".local/share/FreeCAD", ".local/share/QGIS",
+        ".local/share/kicad", ".local/share/krita", ".nuke", ".zotero",
     ], EDITOR),
     to_writers(&[
         ".ansible", ".cache/pre-commit", ".config/gdb", ".config/hg", ".config/jj", ".config/pre-commit",
         ".gdbinit.d", ".git-hooks", ".git-templates", ".githooks", ".gradle", ".m2",
+        ".config/chezmoi", ".config/go", ".config/home-manager", ".config/nixpkgs", ".config/yadm", ".dotfiles",
+        ".local/share/chezmoi",
     ], TOOLS),
     whole(&[
         ".bash_history", ".zsh_history",
