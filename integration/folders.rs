@@ -37,6 +37,7 @@ tests![
     what_comes_to_be_is_told,
     nothing_gets_a_set_id_bit,
     what_comes_to_be_anywhere_is_told,
+    a_held_file_that_came_by_a_second_name_is_not_given_again,
     a_folder_that_the_server_closed_is_not_given_again,
     a_folder_that_the_server_filled_is_refused_with_what_to_look_at,
     a_held_file_that_is_replaced_ends_the_session,
@@ -429,8 +430,14 @@ fn what_comes_to_be_is_told() {
     does(&mut session, "mkdir", &folder.file(".vscode"));
     does(&mut session, "write", &folder.file(".git/commondir"));
     does(&mut session, "write", &folder.file("harmless"));
+    // and what is taken away again
+    does(&mut session, "write", &folder.file(".git/config.worktree"));
+    thread::sleep(seconds(5));
+    does(&mut session, "remove", &folder.file(".git/config.worktree"));
     let (code, stderr) = session.finish();
     assert_eq!(code, Some(0));
+    let passing = folder.file(".git/config.worktree");
+    assert!(stderr.contains(&format!("{passing} was there for a while")), "{stderr}");
     for name in [".vscode", ".git/commondir"] {
         assert!(stderr.contains(&format!("{} appeared while it ran", folder.file(name))), "{stderr}");
     }
@@ -477,6 +484,27 @@ fn what_comes_to_be_anywhere_is_told() {
     for name in ["tools/.envrc", "x.code-workspace", ".mcp.json"] {
         assert!(stderr.contains(&format!("{} appeared while it ran", folder.file(name))), "{stderr}");
     }
+}
+
+/// The server cannot make it while the file is mounted on, but can in the moment in which the host replaces it.
+fn a_held_file_that_came_by_a_second_name_is_not_given_again() {
+    let folder = Folder::new();
+    let settings = folder.write(".git/config", "before");
+    let server = probe("probe-second-name", &["--mount", &folder.option(":rw")]);
+    let call = || {
+        let words = format!(r#"{{"what":"list","path":"{}"}}"#, folder.path().display());
+        server.home().run(["--json", "call", &server.name, "disk", &words])
+    };
+    call().ended(0);
+    let mut session = server.session();
+    fs::hard_link(&settings, folder.path().join(".git/x")).unwrap();
+    does(&mut session, "write", &folder.file("y"));
+    let (_, stderr) = session.finish();
+    assert!(stderr.contains(&format!("{settings} has a second name")), "{stderr}");
+    let ran = call().failed(13, "mount-changed");
+    assert!(ran.error()["hint"].as_str().unwrap().contains("-samefile"), "{ran}");
+    fs::remove_file(folder.path().join(".git/x")).unwrap();
+    call().ended(0);
 }
 
 /// Whoever closes a folder can open it again, so what is in it is not given up for somebody else's.
