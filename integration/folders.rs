@@ -503,6 +503,7 @@ fn a_held_file_that_came_by_a_second_name_is_not_given_again() {
     assert!(stderr.contains(&format!("{settings} has a second name")), "{stderr}");
     let ran = call().failed(13, "mount-changed");
     assert!(ran.error()["hint"].as_str().unwrap().contains("-samefile"), "{ran}");
+    server.home().run(["--json", "tools", &server.name]).failed(13, "mount-changed");
     fs::remove_file(folder.path().join(".git/x")).unwrap();
     call().ended(0);
 }

@@ -16,7 +16,7 @@ use super::out::Out;
 use crate::cage::Cage;
 use crate::cage::egress::Egress;
 use crate::cage::engine::{Engine, ImageId};
-use crate::cage::folder::Folders;
+use crate::cage::folder::{FolderRefused, Folders};
 use crate::cage::image::Image;
 use crate::cage::link::{Exit, Handle, Input, Output};
 use crate::cage::server::{self, Server};
@@ -201,6 +201,15 @@ pub fn remember(host: &Host, pin: &Pin, image: &Image, folders: Option<&Folders>
         second_names: folders.map(|folders| folders.second_names().cloned().collect()),
     };
     Ok(facts.save(host.home(), pin.name())?)
+}
+
+/// That no held file of a pin's folders came by a second name since its last start: for a look at a mounted server,
+/// which starts it as a trial does.
+pub fn no_new_second_name(host: &Host, pin: &Pin) -> Result<(), Failure> {
+    let Some(before) = LocalFacts::load(host.home(), pin.name())?.second_names else { return Ok(()) };
+    let plan = pin.plan();
+    let folders = Folders::judge_again(plan.mounts(), plan.user(), &host.grounds());
+    folders.and_then(|folders| folders.no_new_second_name(&before)).map_err(FolderRefused::at_a_start)
 }
 
 /// The sealed image of a pin, which must be there.

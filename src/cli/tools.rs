@@ -27,6 +27,7 @@ pub async fn run(args: &Args, host: &Host, out: &Out) -> Result<ExitCode, Failur
     let pin = start::pin(host, &args.name, &start::NOT_STARTED)?;
     host.sweep().await?;
     let image = start::sealed(host, &pin).await?;
+    start::no_new_second_name(host, &pin)?;
     let mut failure = None;
     let mut survey = None;
     let mut tried = Tally::default();
