@@ -7,6 +7,7 @@ mod given;
 mod keyring;
 mod mask;
 mod place;
+mod reading;
 
 pub use given::{Given, NotGiven};
 pub use keyring::{Entry, Keyring, NoKeyring};

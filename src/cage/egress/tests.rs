@@ -317,6 +317,18 @@ async fn a_credential_in_a_name_is_neither_recorded_nor_said() {
 }
 
 #[tokio::test]
+async fn the_host_of_an_address_with_a_password_is_told_with_what_would_allow_it() {
+    let host = "db7.abc123xyz.us-east-1.rds.amazonaws.com";
+    let url = format!("postgres://app7:sesame-0pen@{host}:5432/shop");
+    let given = crate::secret::tests::given(&[("DATABASE_URL", &url)]);
+    let egress = watched(&[], &[]).egress.without(Arc::new(given.mask()));
+    let refused = egress.connect(host, 5432).await.map(drop).unwrap_err();
+    assert!(refused.to_string().contains(host), "{refused}");
+    let remedy = egress.denied()[0].remedy.as_ref().map(ToString::to_string);
+    assert_eq!(remedy, Some(format!("--egress {host}:5432")));
+}
+
+#[tokio::test]
 async fn no_name_leads_to_an_engine_of_this_machines() {
     for (here, there) in [("127.0.0.1", "198.51.100.7"), ("::1", "fd00::7")] {
         let one = private(&["me.corp:2375", "me.corp:5432"], &[], &[&[there, here]]);
