@@ -18,6 +18,7 @@ use crate::{engine, tests};
 tests![
     a_credential_is_in_the_servers_environment_and_nowhere_else,
     an_error_that_quotes_a_credential_is_told_without_it,
+    a_credential_in_what_a_server_offers_is_heard_by_its_client_and_kept_nowhere,
     a_missing_credential_is_named_before_anything_starts,
     variables_that_steer_programs_are_refused_by_name,
     a_credential_that_is_written_out_is_refused_and_not_repeated,
@@ -166,6 +167,54 @@ fn an_error_that_quotes_a_credential_is_told_without_it() {
     mount(&home, &spec, &["--env", NAME]);
     for form in [&["--json"][..], &[]] {
         told(&with(&[form, &["call", "chatterbox", "hello"]].concat()).ended(1));
+    }
+    home.run(["unmount", "chatterbox"]).ended(0);
+}
+
+fn a_credential_in_what_a_server_offers_is_heard_by_its_client_and_kept_nowhere() {
+    let (home, first, second, package) = (Home::new(), value(), value(), chatterbox());
+    let spec = package.tarball();
+    let command = |token: &str, words: &[&str]| {
+        let mut command = home.command(words);
+        command.env(NAME, token);
+        command
+    };
+    let surface = || {
+        let pin = fs::read(home.file("state/pins/chatterbox.json")).unwrap();
+        serde_json::from_slice::<Value>(&pin).unwrap()["surface"].clone()
+    };
+    let options = ["--env", NAME];
+    let shown = home.run([&["--json", "show", &spec], &options[..]].concat()).ended(0).json();
+    let digest = shown["digest"].as_str().unwrap();
+    let mounting = [&["mount", &spec, "--consent", digest], &options[..]].concat();
+    let mut said = vec![run(command(&first, &mounting)).ended(0).to_string()];
+    let pinned = surface();
+    assert!(pinned.to_string().contains(&format!("resource/db://[{NAME}]/t/schema")), "{pinned}");
+    said.push(run(command(&first, &["--json", "tools", "chatterbox"])).ended(0).to_string());
+    said.push(run(command(&first, &["tools", "chatterbox"])).ended(0).to_string());
+
+    // first seen by a client, with another value: the same but for what that client was not shown
+    home.run(["unmount", "chatterbox"]).ended(0);
+    mount(&home, &spec, &options);
+    let (mut session, _) = Session::handshake(command(&second, &["run", "chatterbox"]), json!({}));
+    session.request("tools/list", json!({}));
+    let heard = session.request("resources/list", json!({}));
+    assert!(heard.to_string().contains(&format!("db://{second}/t/schema")), "{heard}");
+    session.request("resources/templates/list", json!({}));
+    let (_, stderr) = session.finish();
+    said.push(stderr);
+    let of = |surface: &Value| {
+        let items = surface["items"].as_object().unwrap().clone();
+        items.into_iter().filter(|(key, _)| key.starts_with("resource/")).collect::<Vec<_>>()
+    };
+    assert!(!of(&pinned).is_empty());
+    assert_eq!(of(&pinned), of(&surface()), "it is not the same from start to start");
+    for text in &said {
+        assert!(text.contains(&format!("[{NAME}]")), "{text}");
+        assert!(!text.contains(&first) && !text.contains(&second), "{text}");
+    }
+    for (path, bytes) in files(home.path()) {
+        assert!(!holds(&bytes, &first) && !holds(&bytes, &second), "in {path}");
     }
     home.run(["unmount", "chatterbox"]).ended(0);
 }

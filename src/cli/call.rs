@@ -94,7 +94,7 @@ async fn call(
     let (from_client, to_client) = tokio::io::split(theirs);
     let (reader, writer) = tokio::io::split(ours);
     let streams = Streams { from_client, to_client, from_server: output, to_server: input };
-    let policy = start::policy(pin, PATIENCE);
+    let policy = start::policy(pin, &mask, PATIENCE);
     let sightings = policy.sightings.clone();
     let (tell, _told) = mpsc::channel(1);
     let ended = start::end(handle, words.clone(), Arc::clone(&folders));

@@ -11,6 +11,7 @@ mod doctor;
 mod egress;
 mod first_seen;
 mod folders;
+mod hearing;
 mod host;
 mod images;
 mod list;

@@ -23,12 +23,15 @@ use crate::cage::egress::Keeper;
 use crate::failure::{Code, Failure};
 use crate::pin::Pin;
 use crate::proxy::{self, Event, Left, Sightings, Streams, opener};
+use crate::secret::Mask;
 use crate::state::{Audit, AuditEvent};
 
 /// How long a server may take to answer its client's opener.
 const OPENER: Duration = Duration::from_secs(60);
 /// Events that wait to be told; more are counted only.
 const EVENTS: usize = 256;
+/// Characters of a line that is no message which are told.
+const NOISE: usize = 200;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -53,7 +56,7 @@ pub async fn run(args: &Args, opened: &Opened, stop: &mut Stop, out: &Out) -> Re
         status = stop.told() => return Ok(status),
     };
 
-    let Live { input, output, handle, words, egress, folders, mask: _, cage } = live;
+    let Live { input, output, handle, words, egress, folders, mask, cage } = live;
     let (tell, mut told_of) = mpsc::channel(EVENTS);
     let streams = Streams {
         from_client: stdio::input(),
@@ -61,7 +64,7 @@ pub async fn run(args: &Args, opened: &Opened, stop: &mut Stop, out: &Out) -> Re
         from_server: output,
         to_server: input,
     };
-    let policy = start::policy(&pin, OPENER);
+    let policy = start::policy(&pin, &mask, OPENER);
     let sightings = policy.sightings.clone();
     // on a thread of its own: a slow disk is nothing the session should wait for
     let keep_first_seen = async || {
@@ -76,7 +79,7 @@ pub async fn run(args: &Args, opened: &Opened, stop: &mut Stop, out: &Out) -> Re
     let session = proxy::session(streams, policy, tell, ended, stdio::input_gone());
     let narrate = async {
         while let Some(event) = told_of.recv().await {
-            narrate(out, &host, &pin, &event);
+            narrate(out, &host, &pin, &mask, &event);
             if event == Event::Sighted {
                 keep_first_seen().await;
             }
@@ -123,7 +126,7 @@ async fn prepare(name: &str, opened: &Opened, out: &Out) -> Result<(Arc<Host>, P
     Ok((host, pin, live))
 }
 
-fn narrate(out: &Out, host: &Host, pin: &Pin, event: &Event) {
+fn narrate(out: &Out, host: &Host, pin: &Pin, mask: &Mask, event: &Event) {
     let name = pin.name();
     let warn = |text: String| out.warn(text);
     match event {
@@ -159,7 +162,12 @@ fn narrate(out: &Out, host: &Host, pin: &Pin, event: &Event) {
             warn(format!("{name}: it asked for {}, which no caged server is given", denied.what()))
         }
         Event::OpenerTimedOut => warn(format!("{name}: no answer to the opener in {} s", OPENER.as_secs())),
-        Event::Noise(line) => warn(format!("{name}: not a message, left out of its output: {line}")),
+        Event::Noise(line) => {
+            // cut when its credentials are out: half of one would not be found
+            let line = line.to_string();
+            let start: String = mask.hide(&line).unwrap_or(line).chars().take(NOISE).collect();
+            warn(format!("{name}: not a message, left out of its output: {start}"));
+        }
         // told when it is kept
         Event::Sighted => {}
         Event::Dropped(why) => warn(format!("{name}: a message was dropped: {why}")),

@@ -4,13 +4,12 @@
 //! is who then talks to the server.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::sync::Mutex;
 
 use super::advice;
+use super::hearing::{self, LastWords};
 use super::host::Host;
 use super::out::Out;
 use crate::cage::Cage;
@@ -29,16 +28,10 @@ use crate::secret::{Given, Mask};
 use crate::state::{Audit, AuditEvent};
 use crate::text::Shown;
 
-/// Lines of a server's standard error that are kept for when it fails.
-const LAST_WORDS: usize = 20;
 /// How long a session goes on after its client left.
 const ENDING: Duration = Duration::from_secs(6);
 /// How often is looked at what a server could make in its folders.
 const GLANCE: Duration = Duration::from_secs(2);
-/// Lines of it that are passed on in one second.
-const LINES_PER_SECOND: u32 = 200;
-/// Longest line of it that is drawn, in bytes.
-const LINE: u64 = 8 * 1024;
 
 /// The command that looks at a server before anybody uses it.
 pub const TRIAL: &str = "trial";
@@ -161,8 +154,8 @@ pub async fn start(
     let started = server::start(engine, image, pin, given, &around, host.resolver()).await?;
     let Server { cage, running, egress, folders, mask } = started;
     out.without(Arc::clone(&mask));
-    let words = LastWords::default();
-    tokio::spawn(hear(running.stderr, words.clone(), Arc::clone(&mask), listen));
+    let words = LastWords::without(Arc::clone(&mask));
+    tokio::spawn(hearing::hear(running.stderr, words.clone(), Arc::clone(&mask), listen));
     Ok(Live {
         input: running.stdin,
         output: running.stdout,
@@ -229,7 +222,7 @@ fn no_image(pin: &Pin) -> Failure {
 /// What a session with the server of a pin allows, whichever command asks.
 ///
 /// A pin that does not say yet what its server shows has it noted down: see [`Policy::sightings`].
-pub fn policy(pin: &Pin, opener_timeout: Duration) -> Policy {
+pub fn policy(pin: &Pin, mask: &Arc<Mask>, opener_timeout: Duration) -> Policy {
     Policy {
         server: pin.name().to_string(),
         sampling: false,
@@ -237,7 +230,7 @@ pub fn policy(pin: &Pin, opener_timeout: Duration) -> Policy {
         opener_timeout,
         ending: ENDING,
         gatekeeper: Arc::new(ScreenOnly),
-        sightings: pin.surface().is_none().then(Sightings::new),
+        sightings: pin.surface().is_none().then(|| Sightings::without(Arc::clone(mask))),
     }
 }
 
@@ -289,55 +282,5 @@ pub fn in_words(exit: Result<Exit, crate::cage::link::LinkError>) -> String {
         Ok(Exit::Signal(9)) => "killed (signal 9); a server over its memory limit ends like this".to_owned(),
         Ok(Exit::Signal(signal)) => format!("signal {signal}"),
         Err(error) => error.to_string(),
-    }
-}
-
-/// The last lines of a server's standard error.
-#[derive(Clone, Default)]
-pub struct LastWords(Arc<Mutex<Vec<Shown>>>);
-
-impl LastWords {
-    /// The lines, oldest first.
-    pub async fn lines(&self) -> Vec<Shown> {
-        self.0.lock().await.clone()
-    }
-
-    async fn add(&self, line: Shown) {
-        let mut lines = self.0.lock().await;
-        if lines.len() == LAST_WORDS {
-            lines.remove(0);
-        }
-        lines.push(line);
-    }
-}
-
-/// Reads standard error line by line, each bounded: a line that never ends is cut, not kept. A flood is not passed on
-/// whole either: the client keeps it in a log on the user's disk. For the same reason credentials are left out.
-async fn hear(stderr: Output, words: LastWords, mask: Arc<Mask>, listen: impl Fn(&Shown)) {
-    let mut stderr = BufReader::new(stderr);
-    let mut line = Vec::new();
-    let (mut second, mut told, mut untold) = (Instant::now(), 0, 0_u64);
-    loop {
-        line.clear();
-        match (&mut stderr).take(LINE).read_until(b'\n', &mut line).await {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        let text = String::from_utf8_lossy(&line);
-        let text = text.trim_end_matches(['\n', '\r']);
-        let shown = Shown::new(mask.hide(text).as_deref().unwrap_or(text));
-        if second.elapsed() >= Duration::from_secs(1) {
-            if untold > 0 {
-                listen(&Shown::new(&format!("({untold} more lines of the server's were left out)")));
-            }
-            (second, told, untold) = (Instant::now(), 0, 0);
-        }
-        if told < LINES_PER_SECOND {
-            told += 1;
-            listen(&shown);
-        } else {
-            untold += 1;
-        }
-        words.add(shown).await;
     }
 }

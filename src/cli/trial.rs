@@ -93,7 +93,7 @@ pub async fn look(
     }
     .await;
     let seen = match asked {
-        Ok(survey) => Look::Seen(Box::new(survey)),
+        Ok(survey) => Look::Seen(Box::new(survey.without(&mask))),
         Err(error) if error.is_other_era() => Look::OtherEra,
         Err(error) => {
             let error = error.without(&mask);

@@ -21,6 +21,9 @@ use crate::text::Shown;
 const VALUES: usize = 200_000;
 const BYTES: usize = 4 * 1024 * 1024;
 
+/// Bytes of a line that is no message which may be told. Whoever tells less cuts it when credentials are out of it.
+const NOISE: usize = 2 * 1024;
+
 /// MCP 2025-11-25, `URLElicitationRequiredError`: elicitation by way of an error.
 const URL_ELICITATION_REQUIRED: f64 = -32042.0;
 
@@ -107,9 +110,8 @@ impl Referee {
 
     fn noise(&mut self, line: &[u8]) {
         self.counts.noise += 1;
-        let text = String::from_utf8_lossy(&line[..line.len().min(800)]);
-        if !text.trim().is_empty() {
-            let start: String = text.chars().take(200).collect();
+        let start = String::from_utf8_lossy(&line[..line.len().min(NOISE)]);
+        if !start.trim().is_empty() {
             self.events.push(Event::Noise(Shown::new(&start)));
         }
     }

@@ -105,7 +105,7 @@ pub enum Event {
     Denied(Denied),
     /// The server did not answer the opener in time.
     OpenerTimedOut,
-    /// The start of a line of the server's that is no message, at most 200 characters.
+    /// The start of a line of the server's that is no message, at most 2 KiB of it.
     Noise(Shown),
     /// A message was dropped.
     Dropped(Dropped),

@@ -4,7 +4,8 @@
 //! here as that client gets them: after the screen, page by page. Only a list that was read to its end counts, and of an
 //! item only its digest is kept. Nobody waits for it, and nothing is asked for it.
 //!
-//! Invariants: bounded like the lists themselves; what the screen refused is not in it.
+//! Invariants: bounded like the lists themselves; what the screen refused is not in it, and no credential of the server's
+//! ([`Survey::without`](super::Survey::without)).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,9 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Map, Value};
 
 use super::lists::{ITEMS, List};
-use super::survey::digest_of;
+use super::survey::{digest_of, without};
 use crate::digest::Digest;
 use crate::screen::Kind;
+use crate::secret::Mask;
 
 /// Whose listing a page belongs to: the two may run at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +29,10 @@ pub(super) enum By {
 
 /// What a session has shown so far. Shared between the session, which adds to it, and whoever keeps it.
 #[derive(Debug, Clone, Default)]
-pub struct Sightings(Arc<Mutex<Seen>>);
+pub struct Sightings {
+    seen: Arc<Mutex<Seen>>,
+    mask: Arc<Mask>,
+}
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -52,9 +57,9 @@ pub struct Sighted {
 }
 
 impl Sightings {
-    /// Nothing seen so far.
-    pub fn new() -> Self {
-        Self::default()
+    /// Nothing seen so far; it will be noted without these credentials.
+    pub fn without(mask: Arc<Mask>) -> Self {
+        Self { seen: Arc::default(), mask }
     }
 
     /// What was seen, once any list was read to its end.
@@ -76,7 +81,8 @@ impl Sightings {
         };
         let mut seen = self.lock();
         seen.announced = Some(List::ALL.into_iter().filter(has).collect());
-        seen.instructions = result.get("instructions").filter(|text| text.is_string()).map(digest_of);
+        seen.instructions =
+            result.get("instructions").filter(|text| text.is_string()).map(|text| self.digest(text));
     }
 
     /// A page of a list, as it was left by the screen. True if with it every announced list was seen.
@@ -98,7 +104,8 @@ impl Sightings {
             result.get(list.member()).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         for item in items {
             let Some(name) = item.get(list.key()).and_then(Value::as_str) else { continue };
-            listing.push((name.to_owned(), digest_of(item)));
+            let name = self.mask.hide(name).unwrap_or_else(|| name.to_owned());
+            listing.push((name, self.digest(item)));
         }
         if listing.len() > ITEMS {
             // more than a pin could hold, so it will hold none
@@ -127,8 +134,12 @@ impl Sightings {
         self.lock().open.remove(&(list, by));
     }
 
+    fn digest(&self, said: &Value) -> Digest {
+        digest_of(&without(said.clone(), &self.mask))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

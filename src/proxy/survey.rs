@@ -13,6 +13,7 @@ use super::lists::List;
 use super::peer::{Era, Peer, PeerError};
 use crate::digest::Digest;
 use crate::screen::{Kind, Verdict};
+use crate::secret::Mask;
 
 /// How often a list that changes while it is read is read again.
 const SETTLING: usize = 3;
@@ -32,6 +33,22 @@ impl Item {
         let verdict = screened(kind, &raw);
         let digest = digest_of(&raw);
         Self { kind, name, raw, verdict, digest }
+    }
+
+    /// The same with the name of each credential in its value's place. The screen's word is that to what was said.
+    fn without(self, mask: &Mask) -> Self {
+        let raw = without(self.raw.clone(), mask);
+        if raw == self.raw {
+            return self;
+        }
+        let name = mask.hide(&self.name).unwrap_or(self.name);
+        let told = Self::new(self.kind, name, raw);
+        let verdict = if told.verdict.outcome() == self.verdict.outcome() {
+            told.verdict
+        } else {
+            self.verdict.reworded(|_| Some("(with a credential in it, and not told)".to_owned()))
+        };
+        Self { verdict, ..told }
     }
 
     /// What it is.
@@ -64,6 +81,21 @@ impl Item {
 pub(super) fn digest_of(raw: &Value) -> Digest {
     // RFC 8785 has no form for a number no double can hold; its own text is as good a name for it.
     Digest::of_canonical(raw).unwrap_or_else(|_| Digest::of(raw.to_string().as_bytes()))
+}
+
+/// What a server said, with the name of each credential in its value's place. So it is the same from start to start,
+/// whatever the value is then, and can be kept.
+pub(super) fn without(said: Value, mask: &Mask) -> Value {
+    if mask.is_empty() {
+        return said;
+    }
+    let text = |text: String| mask.hide(&text).unwrap_or(text);
+    match said {
+        Value::String(said) => Value::String(text(said)),
+        Value::Array(all) => all.into_iter().map(|said| without(said, mask)).collect(),
+        Value::Object(all) => all.into_iter().map(|(name, said)| (text(name), without(said, mask))).collect(),
+        said => said,
+    }
 }
 
 /// A server's whole surface as one client sees it.
@@ -121,6 +153,18 @@ impl Survey {
                 continue;
             };
             self.items.push(Item::new(list.kind(), name, raw));
+        }
+    }
+
+    /// The same without the server's credentials, which it may have put in anything it says: to be kept and told. What a
+    /// client hears is not made of this.
+    #[must_use]
+    pub fn without(self, mask: &Mask) -> Self {
+        Self {
+            about: self.about.without(mask),
+            instructions: self.instructions.map(|item| item.without(mask)),
+            items: self.items.into_iter().map(|item| item.without(mask)).collect(),
+            ..self
         }
     }
 

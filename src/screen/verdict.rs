@@ -106,6 +106,17 @@ impl Verdict {
         Self { kind, outcome, hits }
     }
 
+    /// The same, its places and excerpts in other words where `told` has some.
+    #[must_use]
+    pub fn reworded(mut self, told: impl Fn(&str) -> Option<String>) -> Self {
+        for part in self.hits.iter_mut().flat_map(|hit| [&mut hit.place, &mut hit.excerpt]) {
+            if let Some(text) = told(&part.to_string()) {
+                *part = Shown::new(&text);
+            }
+        }
+        self
+    }
+
     /// What follows.
     pub fn outcome(&self) -> Outcome {
         self.outcome

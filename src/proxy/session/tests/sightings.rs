@@ -2,7 +2,7 @@ use super::*;
 use crate::digest::Digest;
 
 fn watched() -> (Policy, Sightings) {
-    let sightings = Sightings::new();
+    let sightings = Sightings::default();
     (Policy { sightings: Some(sightings.clone()), ..policy() }, sightings)
 }
 
