@@ -282,10 +282,12 @@ impl Egress {
         why: &dyn fmt::Display,
     ) -> GateRefused {
         // A name is at most 253 bytes in the DNS; what is longer comes from a cage that plays games.
-        let asked = name.chars().take(253).collect::<String>();
-        let (name, why) = (self.told(&asked), self.told(&why.to_string()));
+        // Cut when its credentials are out: half of one would not be found.
+        let hidden = self.mask.hide(name);
+        let told: String = hidden.as_deref().unwrap_or(name).chars().take(253).collect();
+        let (name, why) = (Shown::new(&told), self.told(&why.to_string()));
         // a way that would be opened has the whole name, the credential in it too
-        let remedy = remedy.filter(|_| self.mask.hide(&asked).is_none());
+        let remedy = remedy.filter(|_| hidden.is_none());
         let refused = match port {
             Some(port) => GateRefused::new(format_args!("{name}:{port}: {why}")),
             None => GateRefused::new(format_args!("{name}: {why}")),
