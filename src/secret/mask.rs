@@ -596,43 +596,6 @@ mod tests {
         }
     }
 
-    /// What it costs: `cargo test --release -p pinfold --lib mask -- --ignored --nocapture costs`.
-    #[test]
-    #[ignore = "prints figures"]
-    fn costs() {
-        let line =
-            "2026-12-01T10:00:00Z info: request 4711 to https://api.example.com/v1/items?page=3 took 12 ms; ";
-        let line: String = line.chars().cycle().take(8 * 1024).collect();
-        let token = |number: usize| format!("ghp_{number:036}");
-        let jwt = |number: usize| {
-            let seed = (0..32).map(|part| {
-                format!("{:?}", crate::digest::Digest::of(format!("{number}.{part}").as_bytes()))
-            });
-            STANDARD_NO_PAD.encode(seed.collect::<String>())[..2048].to_owned()
-        };
-        for (what, values) in [
-            ("none", vec![]),
-            ("one token of 40 characters", vec![token(1)]),
-            ("one of 2 KiB", vec![jwt(1)]),
-            ("ten of 2 KiB", (0..10).map(jwt).collect()),
-        ] {
-            let mut mask = Mask::default();
-            let before = std::time::Instant::now();
-            values.iter().for_each(|value| mask.add("V", value.as_bytes()));
-            let made = before.elapsed();
-            let before = std::time::Instant::now();
-            let hidden = (0..1024).filter(|_| mask.hide(&line).is_some()).count();
-            let took = before.elapsed();
-            assert_eq!(hidden, 0);
-            eprintln_figures(what, made, took);
-        }
-    }
-
-    #[allow(clippy::print_stderr)]
-    fn eprintln_figures(what: &str, made: std::time::Duration, took: std::time::Duration) {
-        eprintln!("{what}: made in {made:.1?}, 8 MiB of lines in {took:.1?}");
-    }
-
     proptest! {
         #[test]
         fn never_panics_and_a_long_value_is_never_left(value in "[ -~]{0,60}", before in "\\PC{0,9}", after in "\\PC{0,9}") {
