@@ -1,14 +1,12 @@
 //! An init that speaks yamux well and lies in it: messages of the protocol in any order, bodies of any kind.
 #![no_main]
 
-use std::sync::Arc;
+mod launcher;
+
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use futures_util::future::BoxFuture;
 use libfuzzer_sys::fuzz_target;
-use pinfold::cage::gate::{Duplex, Gate, GateRefused};
-use pinfold::cage::link::{Ending, Link, Program};
 use pinfold_init::mux::{Mode, Mux};
 use pinfold_init::protocol::{Asking, Done, Event, Facts, Found, Greeting, Mount, Mounted, Rooted, VERSION};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -95,30 +93,6 @@ fn json(message: impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(message).unwrap()
 }
 
-struct Open;
-
-impl Gate for Open {
-    fn ports(&self) -> Vec<u16> {
-        vec![443, 5432]
-    }
-
-    fn localhost(&self) -> Vec<u16> {
-        vec![5432]
-    }
-
-    fn name(&self, name: &str) -> BoxFuture<'_, bool> {
-        Box::pin(std::future::ready(name.len() % 2 == 0))
-    }
-
-    fn connect(&self, name: &str, _: u16) -> BoxFuture<'_, Result<Box<dyn Duplex>, GateRefused>> {
-        let answer = match name.len() % 2 {
-            0 => Ok(Box::new(tokio::io::duplex(64).0) as Box<dyn Duplex>),
-            _ => Err(GateRefused::new("no")),
-        };
-        Box::pin(std::future::ready(answer))
-    }
-}
-
 fuzz_target!(|moves: Vec<Move>| {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
@@ -159,25 +133,7 @@ fuzz_target!(|moves: Vec<Move>| {
             }
             tokio::time::sleep(Duration::from_secs(3_600)).await;
         });
-        let used = async {
-            let Ok(link) = Link::open(here, Arc::new(Open)).await else { return };
-            let _ = link.mounts().await;
-            let _ = link.get("/x", 4_096).await;
-            let _ = link.put("/x", 0o600, &b"bytes"[..], 5).await;
-            let program = Program {
-                argv: vec!["/bin/x".to_owned().into()],
-                env: Vec::new(),
-                cwd: "/".into(),
-                ending: Ending::SERVER,
-            };
-            if let Ok(mut running) = link.run(program).await {
-                let mut out = Vec::new();
-                let _ = tokio::time::timeout(Duration::from_secs(60), running.stdout.read_to_end(&mut out)).await;
-                let _ = tokio::time::timeout(Duration::from_secs(60), running.exit()).await;
-            }
-            link.close().await;
-        };
-        tokio::time::timeout(Duration::from_secs(7_200), used).await.expect("the launcher waits for ever");
+        launcher::uses(here).await;
         cage.abort();
         driver.abort();
     });

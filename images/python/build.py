@@ -7,7 +7,7 @@ package, and leaves one file. Nothing that the cage says after that is believed:
 other, and is installed in another cage as one.
 
 Reads `build.json` beside itself: {"folder", "requirements": path, "archive": path}. What is built is in `out` in the
-folder, which is on a disk: the cage's memory holds no program that runs.
+folder, the one place in the cage's memory from which programs run.
 """
 
 import json

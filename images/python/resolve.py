@@ -32,6 +32,10 @@ import urllib.parse
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# where nobody but the launcher has put anything; without it `-I` finds nothing that lies beside this file
+sys.path.append(HERE)
+from sources import Sources, Unread, modules_of, scripts_of
+
 # bytes of a wheel's table of contents, entry points and metadata together
 MOST_READ = 8 * 1024 * 1024
 # bytes of one of the two files
@@ -80,10 +84,6 @@ def with_builds(lock, told):
             sections += [f"[build {match[1]}]", compile(tools, "--generate-hashes").strip("\n") if tools else ""]
         lines.append(entry)
     return "\n".join(lines + sections) + "\n", built
-
-
-class Unread(Exception):
-    """The inside of the wheel could not be read."""
 
 
 class Ranged(io.RawIOBase):
@@ -167,14 +167,6 @@ def small(archive, name):
     return archive.read(info).decode("utf-8")
 
 
-def scripts_of(entry_points):
-    """The names under `console_scripts` and `gui_scripts`."""
-    parser = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
-    parser.optionxform = str
-    parser.read_string(entry_points)
-    return [name for group in ("console_scripts", "gui_scripts") if parser.has_section(group) for name in parser.options(group)]
-
-
 def look_inside(file):
     """The programs of a wheel, and its summary."""
     with zipfile.ZipFile(file) as archive:
@@ -186,12 +178,8 @@ def look_inside(file):
         scripts = set(scripts_of(small(archive, info + "entry_points.txt")) if info + "entry_points.txt" in names else ())
         # what is no entry point but a file to be put among the programs
         scripts |= {match[1] for name in names if (match := re.fullmatch(r"[^/]+\.data/scripts/([^/]+)", name))}
-        # what `python -m` takes
-        mains = {name.removesuffix("/__main__.py") for name in names if name.endswith("/__main__.py")}
-        singles = {name.removesuffix(".py") for name in names if re.fullmatch(r"\w+\.py", name)}
-        modules = {name.replace("/", ".") for name in mains | singles if re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", name)}
         summary = email.parser.HeaderParser().parsestr(small(archive, infos[0])).get("Summary")
-    return {"scripts": sorted(scripts), "modules": sorted(modules)}, summary
+    return {"scripts": sorted(scripts), "modules": modules_of(names)}, summary
 
 
 def address_of_wheel(exact):
@@ -212,10 +200,6 @@ def main():
     wanted = f"{own} @ file://{wheel}" if wheel else f"{own}=={version}"
     sources, built = None, {}
     if asked["build"]:
-        # beside this file, where nobody but the launcher has put anything
-        sys.path.insert(0, HERE)
-        from sources import Sources
-
         sources = Sources(os.environ["UV_DEFAULT_INDEX"], name, asked["hashes"])
     lock = compile([wanted, *asked["with"]], "--generate-hashes", sources=sources)
     if sources:

@@ -70,7 +70,7 @@ SPELLINGS = {"alpha": "a", "beta": "b", "preview": "rc", "pre": "rc", "c": "rc"}
 
 
 class Unread(Exception):
-    """An archive does not say what it would have to."""
+    """A wheel or an archive does not say what it would have to."""
 
 
 def normal(name):
@@ -160,6 +160,22 @@ def of_setuptools(text):
         elif line and not line.startswith("#"):
             lines.append(conditional(line, " and ".join(markers)) if markers else line)
     return lines, sorted(set(extras))
+
+
+def scripts_of(entry_points):
+    """The names under `console_scripts` and `gui_scripts`."""
+    parser = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
+    parser.optionxform = str
+    parser.read_string(entry_points)
+    return [name for group in ("console_scripts", "gui_scripts") if parser.has_section(group) for name in parser.options(group)]
+
+
+def modules_of(names):
+    """What `python -m` takes of files of these names: packages with a `__main__`, and modules at the top."""
+    names = list(names)
+    files = {name.removesuffix("/__main__.py") for name in names if name.endswith("/__main__.py")}
+    files |= {name.removesuffix(".py") for name in names if re.fullmatch(r"\w+\.py", name)}
+    return sorted(name.replace("/", ".") for name in files if re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", name))
 
 
 class Bounded(io.RawIOBase):
@@ -262,17 +278,11 @@ class Archive:
             tables = (project.get(name, {}) for name in ("scripts", "gui-scripts"))
             scripts = [name for table in tables if isinstance(table, dict) for name in table]
         elif "egg-info/entry_points.txt" in self.kept:
-            parser = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
-            parser.optionxform = str
-            parser.read_string(self.kept["egg-info/entry_points.txt"])
-            groups = (group for group in ("console_scripts", "gui_scripts") if parser.has_section(group))
-            scripts = [name for group in groups for name in parser.options(group)]
+            scripts = scripts_of(self.kept["egg-info/entry_points.txt"])
         if not scripts:
             return None
-        files = [name.removesuffix("/__main__.py") for name in self.names if name.endswith("/__main__.py")]
-        files += [name.removesuffix(".py") for name in self.names if re.fullmatch(r"\w+\.py", name) and name != "setup.py"]
-        modules = {name.replace("/", ".") for name in files if re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", name)}
-        return {"scripts": sorted(set(scripts)), "modules": sorted(modules)}
+        # what is run to build it is none of its modules
+        return {"scripts": sorted(set(scripts)), "modules": modules_of(name for name in self.names if name != "setup.py")}
 
     def summary(self):
         told = self.info.get("Summary") if self.info is not None else self.table("project").get("description")

@@ -84,32 +84,35 @@ fn path_of(shown: &Shown) -> std::path::PathBuf {
 pub fn report_changes(out: &Out, pin: &Pin, folders: &Folders) {
     let changes = folders.changes();
     let name = pin.name();
-    for path in changes.appeared.iter().take(NAMES_TOLD) {
-        out.warn(format!(
-            "{name}: {path} appeared while it ran, and this machine may run what it says; if you did not make it, remove it, and if you did, see that it says what you want: the server could write there"
-        ));
-    }
-    for path in changes.passed.iter().take(TOLD) {
-        out.warn(format!(
-            "{name}: {path} was there for a while as it ran, and is gone; if you did not make it, whatever you ran there meanwhile may have done what it said"
-        ));
-    }
-    for path in changes.replaced.iter().take(TOLD) {
-        out.warn(format!("{name}: {path} was replaced while it ran; see that it says what you want"));
-    }
-    for path in changes.doubled.iter().take(TOLD) {
-        out.warn(format!(
-            "{name}: {path} has a second name since it ran (a hard link), by which it can be written to: find that with `find -samefile` and remove it, and see that the file says what you want"
-        ));
+    let told = [
+        (
+            &changes.appeared,
+            NAMES_TOLD,
+            "appeared while it ran, and this machine may run what it says; if you did not make it, remove it, and if you did, see that it says what you want: the server could write there",
+        ),
+        (
+            &changes.passed,
+            TOLD,
+            "was there for a while as it ran, and is gone; if you did not make it, whatever you ran there meanwhile may have done what it said",
+        ),
+        (&changes.replaced, TOLD, "was replaced while it ran; see that it says what you want"),
+        (
+            &changes.doubled,
+            TOLD,
+            "has a second name since it ran (a hard link), by which it can be written to: find that with `find -samefile` and remove it, and see that the file says what you want",
+        ),
+    ];
+    for (paths, most, what) in told {
+        for path in paths.iter().take(most) {
+            out.warn(format!("{name}: {path} {what}"));
+        }
     }
     for folder in changes.closed.iter().take(TOLD) {
         out.warn(format!(
             "{name}: what it did there can no longer be judged, and it is not started with it again: {folder}"
         ));
     }
-    let all = [&changes.passed, &changes.replaced, &changes.doubled];
-    let more: usize = all.iter().map(|told| told.len().saturating_sub(TOLD)).sum();
-    let more = more + changes.appeared.len().saturating_sub(NAMES_TOLD);
+    let more: usize = told.iter().map(|(paths, most, _)| paths.len().saturating_sub(*most)).sum();
     if more > 0 {
         out.warn(format!("{name}: and {more} more like these"));
     }

@@ -395,9 +395,9 @@ impl Archives for OfTheIndex<'_> {
         async move {
             let Self { host, out } = self;
             out.step(&format!("fetching {}=={}, to build it", build.name(), build.version()));
-            let index = host.index(out).await.map_err(InstallError::Archive)?;
+            let index = host.index(out).await.map_err(InstallError::Fetch)?;
             let archive = pypi::archive(&host.client, &index, build.name(), build.sha256()).await;
-            archive.map_err(|error| InstallError::Archive(error.into()))
+            archive.map_err(|error| InstallError::Fetch(error.into()))
         }
         .boxed()
     }

@@ -82,7 +82,7 @@ pub enum InstallError {
         /// What was tried.
         why: Shown,
     },
-    /// An artifact of a recipe cannot be had.
+    /// An artifact of a recipe, or an archive to build from, cannot be had.
     #[error("{0}")]
     Fetch(Failure),
     /// The package manager could not make one archive of a folder.
@@ -113,9 +113,6 @@ pub enum InstallError {
         /// A line for each such archive.
         said: Vec<Shown>,
     },
-    /// What is to be built cannot be had.
-    #[error("{0}")]
-    Archive(Failure),
     /// A package's own build gave up.
     #[error("{package} cannot be built")]
     NotBuilt {
@@ -346,7 +343,7 @@ impl From<InstallError> for Failure {
             InstallError::Cage(error) => error.into(),
             InstallError::Engine(error) => error.into(),
             InstallError::Registry(error) => error.into(),
-            InstallError::Fetch(failure) | InstallError::Archive(failure) => failure,
+            InstallError::Fetch(failure) => failure,
             InstallError::NoBase { why } => Failure::new(
                 Code::RuntimeMissing,
                 what,
